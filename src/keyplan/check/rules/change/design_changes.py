@@ -18,10 +18,10 @@ def local_index_changed(comparison: Comparison) -> Iterator[Finding]:
     Finds local secondary indexes that are added to, removed from or changed in an existing table.
 
     Why is this bad? Local indexes are created with their table and cannot be added, deleted or changed later. A
-    deployment with such a change fails or replaces the table.
+    deployment that contains such a change either fails or replaces the table.
 
-    Fix: use a global index, which can be added to a table in use, unless patterns need strongly consistent reads. If
-    they do, copy the items into a new table: `keyplan diff` shows the steps.
+    Fix: use a global index, which can be added to an existing table. If patterns need strongly consistent reads of the
+    index, create a new table with the local index and copy the items into it. `keyplan diff` shows the steps.
 
     Source: developer guide, "Local secondary indexes".
     """
@@ -40,9 +40,10 @@ def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
     Why is this bad? The key of a table cannot be changed: UpdateTable accepts no key schema, and CloudFormation
     replaces the table and deletes the old one with its items.
 
-    Fix: give the new table another name, make both versions of the program write to both tables, copy the items, and
-    then delete the old table. `keyplan diff` shows the steps in order, with their capacity units and price. To change
-    only the values of key attributes, keep the names of the attributes and change their templates (KP906).
+    Fix: give the new table another name, make all running versions of the program write to both tables, copy the items,
+    and then delete the old table. `keyplan diff` shows the steps in order, with the capacity units and the price of
+    each backfill. To change only the values of key attributes, keep the names of the attributes and change their
+    templates (KP906).
 
     Source: developer guide, "Core components of Amazon DynamoDB" (primary key); API reference, UpdateTable.
     """
@@ -87,7 +88,7 @@ def several_index_changes(comparison: Comparison) -> Iterator[Finding]:
     Why is this bad? UpdateTable creates or deletes one global index at a time, and rejects requests while another index
     is being created or backfilled. CloudFormation rejects an update with several such changes to one table.
 
-    Fix: deploy the changes one after the other. Wait until each new index is ACTIVE.
+    Fix: deploy one index change at a time, and wait until each new index is ACTIVE before you deploy the next change.
 
     Source: API reference, UpdateTable (an operation creates or deletes only one global index); CloudFormation,
     AWS::DynamoDB::Table, GlobalSecondaryIndexes.
@@ -107,11 +108,13 @@ def stream_replaced(comparison: Comparison) -> Iterator[Finding]:
     Finds tables whose stream has a different view type in the new design, or is disabled.
 
     Why is this bad? The view type of a stream cannot be changed: a new stream with another ARN replaces the stream.
-    Consumers and Lambda triggers remain attached to the old stream. Writes after the old stream was disabled and before
-    the new one was enabled are in neither stream. Records of the old stream are deleted after 24 hours.
+    Consumers and Lambda triggers remain attached to the old stream. Changes that are made after the old stream is
+    disabled and before the new one is enabled appear in neither stream. Records of the old stream are deleted after 24
+    hours.
 
-    Fix: stop writes during the change, or read the items that changed in the meantime from the table. Keep the
-    consumers on the old stream until they have read all of it, and then start them at the beginning of the new stream.
+    Fix: stop writes while the stream is replaced, or read the items that changed during that time from the table. Keep
+    the consumers attached to the old stream until they have read all of its records, and then start them at the
+    beginning of the new stream.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (enabling a stream); API reference,
     StreamSpecification.
@@ -138,9 +141,10 @@ def key_template_changed(comparison: Comparison) -> Iterator[Finding]:
     detect that an item exists, and stored items remain in indexes under their old keys.
 
     Fix: deploy a version that reads both forms of the key. When every running version reads both, write the new form
-    and rewrite stored items. Then read only the new form. `keyplan diff` shows the stages, items, write units and
-    hours. To change a primary key, put the item under the new key and delete the old item in one transaction, together
-    with the items that reserve its unique values.
+    and rewrite stored items. Then read only the new form. `keyplan diff` shows the stages of the rollout, the number of
+    items to rewrite, the write units and the duration. To change a primary key, use one transaction for each item: it
+    puts the item under the new key, deletes the old item, and stores the new key in the guard items that reserve the
+    item's unique values.
 
     Source: developer guide, "Core components of Amazon DynamoDB"; API reference, UpdateItem, Key: an item's primary key
     cannot be updated.
@@ -161,10 +165,10 @@ def attribute_type_changed(comparison: Comparison) -> Iterator[Finding]:
     Finds fields that the new design stores with a different type than the old design.
 
     Why is this bad? Nothing converts stored values. Comparisons of an old value with a new one are false, and items
-    whose index key has the old type are missing from the index. If only the unit changes, a stored timestamp in seconds
-    is read as milliseconds.
+    whose index key has the old type are missing from the index. If only the unit of a timestamp changes, for example
+    from seconds to milliseconds, stored timestamps are read as the wrong time.
 
-    Fix: store the new type under another attribute (`Annotated[..., Attribute("due_at_s")]`), write both attributes,
+    Fix: store the new type in another attribute (`Annotated[..., Attribute("due_at_s")]`), write both attributes,
     rewrite stored items, and then remove the old field. Versions of the program that run concurrently must also be able
     to read the new attribute.
 
@@ -186,9 +190,9 @@ def stored_values_dropped(comparison: Comparison) -> Iterator[Finding]:
     Why is this bad? Reading a stored item with an invalid value fails. The value of a removed field remains in a stored
     item, and is billed, until the whole item is replaced. Items of a removed entity remain in the table.
 
-    Fix: stop writing such values, find the items that contain them (with an export or a filtered scan), rewrite these
-    items, and then narrow the type. `keyplan diff` shows how many items are affected if the old design declares the
-    share of each value (`distinct={"state": {"open": 0.1, ...}}`).
+    Fix: before you narrow the type, stop writing the values that it excludes, find the items that contain such values
+    (with an export or a filtered scan), and rewrite these items. `keyplan diff` shows how many items are affected if
+    the old design declares the share of each value (`distinct={"state": {"open": 0.1, ...}}`).
 
     Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys.
     """
@@ -213,9 +217,9 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
     Finds global indexes that are added to a table with stored items.
 
     Why is this bad? DynamoDB backfills the index. It does not charge for reading the table, but each item that is
-    copied into the index uses write units of the index. With little capacity, the backfill takes a long time, and
-    writes to the table are throttled. If a template produces the index key, stored items do not contain the key
-    attributes, and a program must add them to each item.
+    copied into the index uses write units of the index. If the index has too little write capacity, the backfill takes
+    a long time, and writes to the table are throttled. If a template produces the index key, stored items do not
+    contain the key attributes, and a program must add them to each item.
 
     Fix: first deploy a version that writes the index keys, and provision enough capacity on the index for the backfill.
     When the index is ACTIVE and contains all items, deploy the version that reads the index.
@@ -245,8 +249,8 @@ def used_pattern_removed(comparison: Comparison) -> Iterator[Finding]:
 
     Why is this bad? Programs that still call the pattern fail when the new version is deployed.
 
-    Fix: first deploy a version without the calls, and remove the pattern in the next version. Cursors of the removed
-    pattern do not work with a pattern that replaces it.
+    Fix: first deploy a version of the program that does not call the pattern, and remove the pattern in the next
+    version. Cursors that the removed pattern returned are not valid for a pattern that replaces it.
 
     Source: AWS Well-Architected, Operational Excellence Pillar, "Make frequent, small, reversible changes".
     """
@@ -323,12 +327,12 @@ def missing_sentinels(comparison: Comparison) -> Iterator[Finding]:
     Finds unique constraints (`unique=`) that are added to an entity with stored items.
 
     Why is this bad? Each unique value is reserved by a guard item (sentinel), which keyplan writes in the same
-    transaction as the item. For the values of stored items, guard items do not exist yet. New items can therefore use
-    the same values, and two stored items can already have the same value.
+    transaction as the item. The values of stored items do not have guard items yet. New items can therefore use the
+    same values, and stored items might already contain duplicates.
 
-    Fix: first deploy a version that deletes the guard items of deleted items, and then a version that writes guard
-    items for new items. Add guard items for the stored items, and resolve duplicate values. Rely on uniqueness only
-    after that.
+    Fix: first deploy a version that deletes an item's guard items when it deletes the item, and then a version that
+    writes guard items for new items. Then add guard items for the stored items and resolve duplicate values. Do not
+    rely on uniqueness before all of this is done.
 
     Source: developer guide, "Amazon DynamoDB Transactions: how it works"; AWS Database Blog, "Simulating Amazon
     DynamoDB unique constraints using transactions".

@@ -34,15 +34,15 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
 
     Finds `@table.put` patterns that have neither a condition nor a version, if another pattern updates the same items
     or the entity declares a version. Also finds puts that can replace a different item, because the key does not
-    contain the item's ID. This is advice if only the name of the field suggests an ID. Other puts are not reported,
-    such as a put of the latest reading of a sensor, whose key is the sensor's ID. KP216 reports keys that only a
-    timestamp makes unique.
+    contain the item's ID. The severity is advice if the name of the field is the only sign that it contains an ID.
+    Other puts are not reported, for example a put of the latest reading of a sensor, whose key is the sensor's ID.
+    KP216 reports keys that are unique only because of a timestamp.
 
-    Why is this bad? A put replaces an existing item, whose values are lost: for example, a counter that an update
-    increased, the decision of another request, or another event with the same key.
+    Why is this bad? A put replaces an existing item, and all values of this item are lost. Examples are a counter that
+    an update increased, a decision that another request stored, and another event with the same key.
 
-    Fix: use `@table.create` for new items, which fails if the item exists (`.replace_if(...)` allows exceptions), and
-    `@table.replace` with a version for existing items. Suppress the finding for cached values and latest values, which
+    Fix: use `@table.create` for new items and `@table.replace` with a version for existing items. A create fails if the
+    item exists (`.replace_if(...)` allows exceptions). Suppress the finding for cached values and latest values, which
     are meant to be overwritten.
 
     Source: API reference, PutItem: an existing item with the same key is replaced completely.
@@ -86,25 +86,27 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
 
     Finds updates that set a state from a parameter. Also finds updates that overwrite a field that another pattern
     changes in part: by adding to a number, appending to a list, adding or removing set members, or setting a value in a
-    map. An update is not reported if it has a version, a condition on the field, or a comparison with the new value.
+    map. An update is not reported if it has a version, a condition on the field, or a condition that compares a field
+    with the value that the update sets.
 
-    Also finds replacements of whole items without a version, and updates that set a state and assign the item to a
-    holder without a condition (advice unless the holder field has `Attribute(kind="holder")`). An update that sets a
-    state to a constant is reported if another pattern changes the state only under a condition on the state. The update
-    is not reported if it is a step of a transaction in which another step has a condition.
+    Also finds replacements of whole items without a version, and updates without a condition that set a state and
+    assign the item to a holder, such as the worker of a job. The severity of the latter is advice unless the holder
+    field has `Attribute(kind="holder")`. An update that sets a state to a constant is reported if another pattern
+    changes the state only under a condition on the state. Such an update is not reported if it is only used as a step
+    of transactions in which another step has a condition.
 
     A field with declared choices is a state if something depends on its value: a condition on another write, a read
     with `decides=`, a condition on an index key (`only_if=`), a consumer's filter, or another update that sets it to a
-    constant. If only the name of a field suggests a state (status, state, stage or phase), the finding is advice. Other
-    fields with choices, such as a color or a severity, are settings, which may be overwritten.
+    constant. The severity is advice if the name of the field (status, state, stage or phase) is the only sign that the
+    field is a state. Other fields with choices, such as a color or a severity, are settings, which may be overwritten.
 
     Why is this bad? A program reads a pending booking and approves it, but another program has already rejected it.
     Without a condition, the later write wins and both callers assume that their decision is stored.
 
-    Fix: require the expected state: `.condition(F.status == "pending")`; if the write fails, the booking was already
-    decided. Alternatively, declare a version and pass it with `.if_version(...)`, or pass the value that was read with
-    `.assuming(status=...)`. If the latest value should win, compare timestamps: `.set(seen_at=at).condition(F.seen_at <
-    at)`.
+    Fix: require the expected state with a condition such as `.condition(F.status == "pending")`. If the write fails,
+    the booking was already approved or rejected. Alternatively, declare a version and pass it with `.if_version(...)`,
+    or pass the value that was read with `.assuming(status=...)`. If the latest value should win, compare timestamps:
+    `.set(seen_at=at).condition(F.seen_at < at)`.
 
     Source: developer guide, "Condition expressions" and "Optimistic locking with version number".
     """
@@ -286,7 +288,7 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
 
     Finds batch writes that have a condition or write entities with a version (error). Also finds batch writes of
     entities that other patterns update (warning). A batch of puts is not reported if no other pattern puts these items,
-    because it is a bulk load.
+    because it is assumed to be a bulk load.
 
     Why is this bad? BatchWriteItem puts and deletes whole items one by one. It supports neither updates nor conditions,
     and some of the writes can fail. Putting an item that was read earlier overwrites changes that were made since the

@@ -20,9 +20,9 @@ def copy_not_updated(subject: Subject) -> Iterator[Finding]:
     """Denormalized copy is not updated
 
     Finds entities that contain a copy of another entity's field, if a write changes the original field, and no
-    transaction with this write also changes the copy. An entity is assumed to contain a copy if three conditions are
-    met: its key consists of fields of the other entity, it contains the other entity's key fields, and both entities
-    have a field with the same name and choices.
+    transaction that contains this write also changes the copy. An entity is assumed to contain a copy if three
+    conditions are met: its key consists of fields of the other entity, it contains the other entity's key fields, and
+    both entities have a field with the same name and choices.
 
     Why is this bad? For example, the status of a booking is also stored with its user, so that the user's bookings can
     be listed with one query. If a write changes only one of the two items, they differ permanently.
@@ -84,14 +84,14 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Delete leaves orphaned items
 
     Finds deletes of items with children, unless a pattern deletes the children, all children expire, or a consumer
-    handles the owner's `Removed` event. The key of a child contains all key fields of its owner and at least one more,
-    and the child is in the owner's partition. An item in another partition counts as a child if the owner's key has two
-    or more fields, or if the only field of that key is named after the owner (`post_id` of a Post). The finding is then
-    advice, because the fields could refer to another entity. If a transaction deletes an item and puts an item of
-    another entity in its place, the new item does not count as a child.
+    handles the owner's `Removed` event. An item is a child if it is in the owner's partition, and its key contains all
+    key fields of the owner and at least one more field. If it is in another partition, it is a child only if the
+    owner's key has two or more fields, or if the only field of that key is named after the owner (`post_id` for a
+    Post). In this case, the severity is advice, because the fields could refer to another entity. If a transaction
+    deletes an item and puts an item of another entity in its place, the new item does not count as a child.
 
     Why is this bad? A delete removes one item. The comments on a post or the members of a team remain and are billed.
-    They also belong to the next item that is created with the same key.
+    If an item with the same key is created later, they become children of the new item.
 
     Fix: delete the children with `batch_delete` after a query, before or after the delete, or in one transaction if
     they are few. Alternatively, give the children an expiry, handle the owner's `Removed` event in a consumer, or keep

@@ -27,13 +27,14 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
     call fail.
 
     Why is this bad? A caller that receives no response cannot know whether the write happened. If it repeats an
-    addition, the amount is added twice. keyplan sends an idempotency token with each transaction, so if a call sends
-    the transaction again within ten minutes, DynamoDB does not apply it twice. A second call has another token.
+    addition, the amount is added twice. keyplan sends an idempotency token with each transaction: if the same call
+    sends the transaction again within ten minutes, DynamoDB does not apply it twice. A second call uses a new token, so
+    its transaction is applied.
 
-    Fix: make the write part of a transaction that also creates an item for the request. The key of this item is the
-    request's ID, and the item expires. Or add a condition that only the first call meets, such as the version that was
-    read. A bound on the counter (`.condition(F.free >= count)`) is not sufficient, because the second call can also
-    meet it.
+    Fix: use a transaction that contains the write and also creates an item whose key is the ID of the request. Give
+    this item an expiry. Alternatively, add a condition that only the first call satisfies, such as a check of the
+    version that was read. A bound on the counter (`.condition(F.free >= count)`) is not sufficient, because a second
+    call can also satisfy it.
 
     Source: API reference, TransactWriteItems (ClientRequestToken); developer guide, "Programming errors: retries".
     """
@@ -57,14 +58,15 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
 def count_without_change(subject: Subject) -> Iterator[Finding]:
     """Count changes although nothing was written
 
-    Finds transactions that add to a number and also delete or put an item without a condition, if all their steps also
-    succeed when the transaction is repeated. KP610 reports transactions with `retried=True`.
+    Finds transactions that add to a number and also delete or put an item without a condition, if every step succeeds
+    again when the transaction is repeated. KP610 reports transactions with `retried=True`.
 
     Why is this bad? Deleting a missing item is not an error: if a user clicks "unlike" twice, the second request
     deletes nothing, but the count decreases again. If a put replaces an existing item, the count increases again.
 
-    Fix: make the write of the item fail if it does not change anything. For a delete, add the condition that a required
-    field exists, such as `.condition(F.at.exists())`. Instead of a put, use a create.
+    Fix: make the transaction fail if the delete or put does not change anything. For a delete, add a condition that a
+    required field exists, such as `.condition(F.at.exists())`. Replace a put with a create, which fails if the item
+    already exists.
 
     Source: API reference, DeleteItem (idempotent: no error if the item does not exist) and TransactWriteItems.
     """

@@ -26,14 +26,17 @@ from keyplan.design.planning.plan import Plan
 def transaction_too_large(subject: Subject) -> Iterator[Finding]:
     """Transaction is too large
 
-    Finds transactions with more than 100 actions or 4 MB (error), and steps that are repeated for a list without a
-    maximum length (warning). A repeated step counts once for each value. Each unique constraint of an entity adds an
-    action on the item that reserves the value, or two actions if the value can change.
+    Finds transactions with more than 100 actions or more than 4 MB of data (error). Also finds steps that are repeated
+    for each element of a list without a maximum length (warning). A repeated step counts as one action for each
+    element. Each unique constraint of an entity adds an action on the item that reserves the value, or two actions if
+    the value can change.
 
-    Why is this bad? DynamoDB rejects a larger transaction. A list that has ten values today can have two hundred later.
+    Why is this bad? DynamoDB rejects a transaction with more than 100 actions or more than 4 MB of data. A list that
+    has ten elements today can have two hundred later.
 
-    Fix: limit the length of the list (`Annotated[list[TaskId], Field(max_length=50)]`), and split the work into
-    transactions that leave the data consistent. Or record the change in a single item that readers check.
+    Fix: limit the length of the list (`Annotated[list[TaskId], Field(max_length=50)]`), and split the work into several
+    transactions, each of which leaves the data consistent. Alternatively, record the change in a single item, and check
+    this item when reading the data.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference, TransactWriteItems.
     """
@@ -134,14 +137,15 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
 
     Finds transactions with two steps whose keys are equal because they come from the same parameters. Also finds
     repeated steps whose key does not depend on the repeated value, and two new items with the same unique value. A step
-    that adds an amount to an item for each member of a list is reported if two members can identify the same item
-    (warning). Sets, and lists with a pydantic validator such as `AfterValidator(no_repeats)`, are not reported.
+    that adds an amount to an item for each element of a list is reported if two elements can identify the same item
+    (warning). Such a step is not reported if the parameter is a set, or a list with a pydantic validator such as
+    `AfterValidator(no_repeats)`.
 
     Why is this bad? DynamoDB rejects a transaction with two actions on one item, even if one of them only checks a
     condition.
 
     Fix: combine the changes in one pattern: `item(...).set(...).condition(...)`. For a list, add up the amounts for
-    each item before the call, and declare a validator that rejects repeated members. The validator runs before a
+    each item before the call, and declare a validator that rejects duplicate elements. The validator runs before a
     request is sent.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions"; API reference, TransactWriteItems:
@@ -258,15 +262,15 @@ _CONTENDED_RATE = 10
 def contended_transaction(subject: Subject) -> Iterator[Finding]:
     """Transactions conflict on one item
 
-    Finds items that are accessed by more than ten transactions per second. The rate is computed from each transaction's
-    peak rate and the share of calls that access the most used item of a step.
+    Finds items that are accessed by more than ten transactions per second. This rate is the peak rate of a transaction,
+    multiplied by the share of its calls that access the same item.
 
     Why is this bad? While a transaction is in progress, other transactions and writes that access its items fail with a
-    conflict. Retries resolve rare conflicts, but a global counter or the account of the largest customer has conflicts
-    constantly.
+    conflict. Retries resolve occasional conflicts, but a global counter or the account of the largest customer causes
+    conflicts constantly.
 
-    Fix: remove the shared item from the transaction (count from the stream, or with a single atomic `add`), or
-    distribute its data across several items.
+    Fix: remove the shared item from the transaction, or distribute its data across several items. For example, update a
+    counter with a separate atomic `add`, or in a consumer of the stream.
 
     Source: developer guide, "Managing complex workflows with DynamoDB transactions" (transaction conflict handling).
     """

@@ -30,14 +30,14 @@ def uniqueness_not_enforced(subject: Subject) -> Iterator[Finding]:
     values. Also finds reads that are used to check uniqueness (`decides=`), if the write that depends on the read
     (`guards=`) can succeed for two items with the same value.
 
-    Why is this bad? An index accepts equal keys and is updated after the table. Two concurrent registrations with the
-    same email address both query the index, find nothing, and succeed. The same happens if a read of the table is
-    followed by a write without a condition. After a read of an index, the write fails for an existing value only if the
-    value is part of the primary key or is reserved by an additional item, called a guard item or sentinel.
+    Why is this bad? An index accepts duplicate keys and is updated only after the table. Two concurrent registrations
+    with the same email address both query the index, find nothing, and succeed. The same happens if a read of the table
+    is followed by a write without a condition. A write that follows a read of an index fails for an existing value only
+    if the value is part of the primary key or is reserved by an additional item, called a guard item or sentinel.
 
     Fix: declare `unique=("email",)`. keyplan then reserves the value with a guard item, which is written in the same
-    transaction on the condition that it does not exist. Alternatively, use the value as the primary key and create
-    items with `@table.create`.
+    transaction as the item, on the condition that no guard item for the value exists yet. Alternatively, use the value
+    as the primary key and create items with `@table.create`.
 
     Source: developer guide, "Using global secondary indexes" (keys need not be unique, propagation is asynchronous);
     AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
@@ -90,9 +90,9 @@ def _race(pattern: Pattern[..., Any], entity: EntitySpec, by: str, other: Place)
 def orphaned_uniqueness_guard(subject: Subject) -> Iterator[Finding]:
     """Uniqueness guard is never deleted
 
-    Finds entities that reserve a unique value for an owner (guard entities), if their items remain when the owner is
-    deleted or the value changes. An example is an entity with the key `EMAIL#{email}`, whose items are created in one
-    transaction with a user.
+    Finds guard entities whose items remain when the owner is deleted or the value changes. An item of a guard entity
+    reserves a unique value for its owner. For example, an item with the key `EMAIL#{email}` is created in the same
+    transaction as a user and reserves the user's email address.
 
     Why is this bad? The value cannot be used again, although its owner no longer exists or has another value.
 
@@ -146,10 +146,11 @@ def decision_without_condition(subject: Subject) -> Iterator[Finding]:
     that use stale reads.
 
     Why is this bad? A program reads that 29 of 30 requests are used, and accepts another one. A concurrent program
-    reads the same number and also accepts a request, so the limit is exceeded.
+    reads the same number and also accepts a request. The limit is then exceeded.
 
     Fix: check the quota or state in the write. Add to a counter on the condition that the limit is not reached
-    (`.add(count=1).condition(F.count < 30)`), or claim an item with an update that requires its state.
+    (`.add(count=1).condition(F.count < 30)`), or update an item on the condition that it is still in the expected
+    state.
 
     Source: developer guide, "Condition expressions" and "DynamoDB read consistency".
     """

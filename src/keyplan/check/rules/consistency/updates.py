@@ -131,11 +131,11 @@ def add_out_of_bounds(subject: Subject) -> Iterator[Finding]:
     Finds updates that subtract from a field with a minimum, or add to a field with a maximum, without a condition on
     the field, an expected value or a version.
 
-    Why is this bad? DynamoDB does not know the bounds in the model. If two callers take the last seat, both updates
-    succeed, and reading the item then fails validation.
+    Why is this bad? DynamoDB does not enforce the bounds that the model declares. If two callers book the last seat at
+    the same time, both updates succeed. The item then fails validation whenever it is read.
 
-    Fix: require a sufficient amount with `.subtract(free=n).condition(F.free >= n)`, so that the write fails otherwise.
-    Or remove the bound from the model.
+    Fix: add a condition that the amount is sufficient, such as `.subtract(free=n).condition(F.free >= n)`.
+    Alternatively, remove the bound from the model.
 
     Source: developer guide, "Update expressions" (incrementing and decrementing numeric attributes) and "Condition
     expressions".
@@ -173,9 +173,9 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
     """Balance can be overdrawn
 
     Finds updates that subtract from a number field without a declared minimum, if the update has neither a condition on
-    the field nor an expected value or version. The finding is a warning if another write of the entity has a condition
-    that the amount is sufficient. It is advice if only the name of the field suggests a remaining amount (balance,
-    stock, available, remaining, credits). KP617 reports fields with a minimum.
+    the field nor an expected value or version. The severity is warning if another write of the entity has a condition
+    that the amount is sufficient. It is advice if the name of the field (balance, stock, available, remaining, credits)
+    is the only sign that it contains a remaining amount. KP617 reports fields with a minimum.
 
     Why is this bad? Two callers read a balance of 50, and each subtracts 40. Both succeed, and the balance is -30.
 

@@ -37,8 +37,8 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
     """Design exceeds the free tier
 
     Finds claims that a design fits in the free tier, if the design stores more than 25 GB or provisions more than 25
-    write or read capacity units. Also finds claims that a number of read or write requests are free, if the design has
-    on-demand tables.
+    write or read capacity units. Also finds claims that a certain number of read or write requests is free, if the
+    design has on-demand tables.
 
     Why is this bad? The permanent free tier covers 25 GB of storage in the Standard class, 25 provisioned write
     capacity units and 25 provisioned read capacity units. It applies to the whole account, not to each table. On-demand
@@ -89,8 +89,7 @@ _OLDEST_MONTHS = 12
 def outdated_price(subject: Subject) -> Iterator[Finding]:
     """Price is outdated
 
-    Finds claimed prices whose source has a date more than twelve months before the date of the prices included with
-    keyplan.
+    Finds claimed prices whose source is dated more than twelve months before the prices included with keyplan.
 
     Why is this bad? Prices change: the prices of on-demand requests were halved on 1 November 2024.
 
@@ -126,13 +125,13 @@ _FORMER_FACTOR = 2.0
 def wrong_price(subject: Subject) -> Iterator[Finding]:
     """Claimed price is wrong
 
-    Finds claims about the price per million requests that differ by more than 1 % from the prices included with keyplan
-    (on-demand capacity, Standard table class).
+    Finds claimed prices per million requests that differ by more than 1% from the prices included with keyplan. These
+    are the on-demand prices of the Standard table class.
 
-    Why is this bad? In us-east-1, a million reads cost $0.25 and a million writes $1.25 until 31 October 2024. These
-    prices were then halved. They apply to capacity units, not to requests: a read unit covers a consistent read of up
-    to 4 KB, a write unit covers up to 1 KB, and each index adds write units. A million requests can therefore cost
-    more.
+    Why is this bad? In us-east-1, a million read units cost $0.25 and a million write units $1.25 until 31 October
+    2024. Both prices were halved on 1 November 2024. Prices apply to capacity units, not to requests: a read unit
+    covers a consistent read of up to 4 KB, a write unit covers a write of up to 1 KB, and each index uses additional
+    write units. A million requests can therefore cost more.
 
     Fix: state the price with its Region and date, or use `keyplan price` to compute it.
 
@@ -166,13 +165,13 @@ def wrong_units(subject: Subject) -> Iterator[Finding]:
     """Claimed units are wrong
 
     Finds patterns whose claimed capacity units are impossible for a call (error), or lower than the estimate for the
-    declared item counts and sizes (warning). One finding lists the patterns with the same claim.
+    declared item counts and sizes (warning). Patterns with the same claim are reported in one finding.
 
-    Why is this bad? A write uses one write unit per KB, rounded up, and a delete uses at least one write unit. Every
-    index that contains the item adds as many units as its projection requires, and twice as many if the index key
-    changes. "0.5 WCU" and "1.5 WCU" are impossible, and so is "1 WCU" for an item in an index. A read of 4 KB uses one
-    read unit if it is consistent, and half a read unit otherwise. Items that a filter removes are billed like returned
-    items.
+    Why is this bad? A write uses one write unit per KB, rounded up, and a delete uses at least one write unit. In
+    addition, a write uses one write unit per KB of the projected attributes in every index that contains the item, and
+    twice as many if the index key changes. "0.5 WCU" and "1.5 WCU" are impossible, and so is "1 WCU" for an item in an
+    index. A read of 4 KB uses one read unit if it is consistent, and half a read unit otherwise. Items that a filter
+    removes are billed like returned items.
 
     Fix: use the figures from `keyplan explain` and `keyplan verify`, and state the item size to which they apply.
 
@@ -269,8 +268,8 @@ _PAGE_MS = 20.0
 def wrong_latency(subject: Subject) -> Iterator[Finding]:
     """Claimed latency is too low
 
-    Finds claimed latencies of less than 20 ms per page, for scans and for queries that read more than one page. For a
-    scan, a latency of 10 ms or less is always reported.
+    Finds claimed latencies that are too low for scans and for queries that read more than one page. A latency is too
+    low if it is less than 20 ms per page. For a scan, a latency of 10 ms or less is always too low.
 
     Why is this bad? Reading one item or a small page takes milliseconds. A scan, or a query for thousands of items,
     reads pages of 1 MB one after the other.

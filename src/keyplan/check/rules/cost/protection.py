@@ -17,8 +17,8 @@ _MANY_ITEMS = 100_000
 def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
     """Table has no point-in-time recovery
 
-    Finds tables without point-in-time recovery that have at least 100,000 items that do not expire. One finding lists
-    the tables.
+    Finds tables that have at least 100,000 non-expiring items but no point-in-time recovery. All such tables are
+    reported in one finding.
 
     Why is this bad? A faulty deployment can empty a table in minutes. Point-in-time recovery restores the state at any
     second of the last 35 days into a new table. Without it, only manual backups can be restored.
@@ -49,10 +49,11 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
 def no_deletion_protection(subject: Subject) -> Iterator[Finding]:
     """Table has no deletion protection
 
-    Finds tables with 100,000 items or more and no deletion protection. One finding lists the tables.
+    Finds tables that have at least 100,000 items but no deletion protection. All such tables are reported in one
+    finding.
 
-    Why is this bad? One DeleteTable call deletes the table, for example from a script in the wrong account, or because
-    a stack was renamed. The protection is free and can be disabled.
+    Why is this bad? A single DeleteTable call deletes a table with all its items. A script that runs in the wrong
+    account or a renamed stack can cause such a call. Deletion protection is free and can be disabled at any time.
 
     Fix: declare `deletion_protection=True`.
 

@@ -23,12 +23,12 @@ def capacity_mode(subject: Subject) -> Iterator[Finding]:
 
     Finds tables whose cost at the declared rates would be at least a third lower in the other capacity mode, if this
     saves at least five times the design's `cost_floor` per month. On-demand cost is based on average rates, and
-    provisioned cost on peak rates at 70 % utilization. Tables with queries that read an unknown number of items are
-    skipped (KP509).
+    provisioned cost on peak rates at 70% utilization. Tables with queries that read an unknown number of items are
+    skipped. KP509 reports these queries.
 
-    Why is this bad? On-demand capacity is billed per request. Provisioned capacity is billed by the hour, whether it is
-    used or not. A steady load is much cheaper with provisioned capacity. A rare or bursty load is cheaper with
-    on-demand capacity.
+    Why is this bad? On-demand capacity is billed per request. Provisioned capacity is billed by the hour, even if it is
+    not used. A steady load is much cheaper with provisioned capacity. A rare or bursty load is cheaper with on-demand
+    capacity.
 
     Fix: declare the other mode. The mode can be changed while the table is in use.
 
@@ -62,11 +62,11 @@ _CLASS_SHARE = 0.9
 def table_class(subject: Subject) -> Iterator[Finding]:
     """The other table class is cheaper
 
-    Finds on-demand tables whose cost would be at least 10 % lower in the other table class, if this saves at least the
+    Finds on-demand tables whose cost would be at least 10% lower in the other table class, if this saves at least the
     design's `cost_floor` per month. Costs are computed from the declared item counts, item sizes and rates. The free
-    storage of the account is not subtracted.
+    storage of the account is not deducted.
 
-    Why is this bad? The Standard-Infrequent Access class charges 40 % of the Standard price for storage, and 25 % more
+    Why is this bad? The Standard-Infrequent Access class charges 40% of the Standard price for storage, and 25% more
     for requests. It is cheaper for tables whose storage costs more than their requests, such as logs, archives and old
     orders.
 
@@ -108,7 +108,7 @@ def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
     `decides=...`, if their additional cost is at least the design's `cost_floor` per month.
 
     Why is this bad? A consistent read uses twice as many capacity units as an eventually consistent one. It is needed
-    only if the result must include writes of the last second.
+    only if the result must include writes that were made less than a second ago.
 
     Fix: remove `consistent=True`, or declare why it is needed.
 
@@ -225,7 +225,7 @@ def mixed_retention_table(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? Streams, recovery, capacity and table class are settings of the whole table. If clicks and orders
     share a table, and clicks are written a thousand times as often, the stream and recovery that only the orders need
-    are billed for every click. If the table is deleted or throttled, both are affected.
+    are billed for every click. If the table is deleted or throttled, both clicks and orders are affected.
 
     Fix: store expiring entities that are written often in a separate table. Transactions and batch reads work across
     tables.

@@ -49,13 +49,13 @@ def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
 def unlimited_retries(subject: Subject) -> Iterator[Finding]:
     """Consumer retries without limit
 
-    Finds consumers without `retries=`. One finding lists the consumers.
+    Finds consumers without `retries=`. All such consumers are reported in one finding.
 
     Why is this bad? A failing batch is retried until its records leave the stream after 24 hours. Until then, later
     records in the shard are not delivered. After that, the changes in the failing batch are lost.
 
-    Fix: declare `retries=5` or similar, and `on_failure=` for changes that still fail. Batches are halved to find the
-    failing record unless `bisect=False`.
+    Fix: declare `retries=5` or similar, and `on_failure=` for changes that still fail. Unless the consumer declares
+    `bisect=False`, failing batches are split in half to isolate the failing record.
 
     Source: Lambda developer guide, "Retain discarded records for a DynamoDB event source" and parameters of event
     source mappings.
@@ -78,13 +78,14 @@ def unlimited_retries(subject: Subject) -> Iterator[Finding]:
 def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
     """Consumer has no dead-letter destination
 
-    Finds consumers without `on_failure=`. If KP708 reports missing `retries=`, its fix includes both options.
+    Finds consumers without `on_failure=`. Consumers without `retries=` are reported only by KP708, whose fix includes
+    both options.
 
     Why is this bad? After the last retry, or when the record expires from the stream, the change is dropped. The lost
-    change is not stored anywhere, and the aggregate, search index or data lake that the consumer maintains remains
-    wrong.
+    change is not stored anywhere, so the aggregate, search index or data lake that the consumer maintains remains
+    incorrect.
 
-    Fix: declare a destination with `on_failure="..."`: a queue, a topic or a folder. The records stored there can be
+    Fix: declare a destination with `on_failure="..."`: a queue, a topic or a folder. Records in this destination can be
     delivered again.
 
     Source: Lambda developer guide, "Retain discarded records for a DynamoDB event source".
@@ -158,14 +159,14 @@ def _missing_image(table: Table, consumer: Consumer, needs: frozenset[str]) -> I
 def non_idempotent_consumer(subject: Subject) -> Iterator[Finding]:
     """Consumer is not idempotent
 
-    Finds consumers without `idempotent=True`. One finding lists the consumers.
+    Finds consumers without `idempotent=True`. All such consumers are reported in one finding.
 
     Why is this bad? Changes are delivered at least once: after a timeout, a deployment or a failure in a batch, changes
     that were already processed are delivered again. A consumer that sends messages, adds numbers or appends values then
     repeats these actions.
 
     Fix: store the result under a key that identifies the change (its `event_id`, or the item's key and
-    `sequence_number`) if that key does not exist yet. Or set values instead of adding to them. Then declare
+    `sequence_number`) if that key does not exist yet. Alternatively, set values instead of adding to them. Then declare
     `idempotent=True`.
 
     Source: Lambda developer guide, "Using Lambda to process records from Amazon DynamoDB Streams": each event is
@@ -195,11 +196,11 @@ def unfiltered_consumer(subject: Subject) -> Iterator[Finding]:
     """Consumer receives mostly unrelated changes
 
     Finds consumers without `filter=` if more than half of the table's declared writes are writes of other entities, and
-    calling the consumer for these writes costs at least the design's `cost_floor` per month. One finding lists the
-    consumers of a table.
+    calling the consumer for these writes costs at least the design's `cost_floor` per month. All such consumers of a
+    table are reported in one finding.
 
-    Why is this bad? Without a filter, the consumer is called for all changes. Each call is billed, and the relevant
-    changes are processed only after unrelated changes.
+    Why is this bad? Without a filter, the consumer is called for all changes. Each call is billed, and unrelated
+    changes delay the processing of relevant changes.
 
     Fix: declare the relevant changes with `filter=` (a condition, or `changed("status")`). If the consumer is a Lambda
     function, also filter its event source by the entity's key prefix and by the event type.
@@ -243,9 +244,9 @@ def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
 
     Finds consumers that handle `Removed` but not `Expired` for an entity that expires.
 
-    Why is this bad? In the stream, the expiry of an item appears as a delete by the service. If a consumer handles only
-    `Removed`, its copy of the data still contains the expired items. The two events are separate, so that a consumer
-    can distinguish an expiry from a deletion by a user.
+    Why is this bad? In the stream, the expiry of an item appears as a deletion by the DynamoDB service. If a consumer
+    that maintains a copy of the data handles only `Removed`, the copy still contains the expired items. The two events
+    are separate, so that a consumer can distinguish an expiry from a deletion by a user.
 
     Fix: handle `Expired[...]` as well as `Removed[...]`.
 
@@ -281,11 +282,11 @@ def modifications_ignored(subject: Subject) -> Iterator[Finding]:
     has a fixed set of values.
 
     Why is this bad? If a put replaces an existing item, or its state changes, the change is delivered as `Modified`.
-    For example, a consumer of attempts that handles only `Inserted` receives each attempt as "in-progress", but
-    never as "completed".
+    For example, a consumer that handles only `Inserted` receives each attempt when its status is "in-progress", but
+    never when it becomes "completed".
 
-    Fix: handle `Modified` too, with `filter=changed("status", becomes="completed")`, which matches both changes to that
-    value and insertions with it. This requires the old and the new image.
+    Fix: handle `Modified` too, with `filter=changed("status", becomes="completed")`. This filter matches items that
+    change to this value and items that are created with it. It requires the old and the new image.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (INSERT, MODIFY and REMOVE records).
     """
@@ -330,7 +331,7 @@ def stream_without_consumer(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? Stream records are deleted after 24 hours. Changes that nothing reads in that time are lost, and a
     consumer that is added later does not receive them. If a function outside the design reads the stream, keyplan
-    cannot check which images and events it needs and how it handles failures.
+    cannot check which images and events the function needs, or how it handles failures.
 
     Fix: declare the consumer (`@table.on_change(Task)`), or remove `stream=`: a stream can be enabled later without
     downtime. Suppress the finding if a program outside the design reads the stream.

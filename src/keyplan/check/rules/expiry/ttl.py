@@ -49,7 +49,7 @@ ttl_not_a_number = fault_rule(
 
 _MILLISECOND_NAME = re.compile(r"_(ms|millis|milliseconds)$")
 _TOO_LARGE_FOR_SECONDS = 10**11
-"""The smallest number that is assumed to be in milliseconds. In seconds, it would be in the year 5138."""
+"""The smallest number that is assumed to be in milliseconds. As a number of seconds, it is a time in the year 5138."""
 
 
 @design_rule("KP702", "error", "advice")
@@ -58,7 +58,8 @@ def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
 
     Finds TTL fields that are stored in milliseconds. The finding is an error for fields with
     `Attribute(stored="epoch_ms")`, and for fields whose default, minimum or example (`Field(examples=[...])`) is too
-    large for seconds. If only the name of the field suggests milliseconds, such as `until_ms`, the finding is advice.
+    large for seconds. The severity is advice if the name of the field, such as `until_ms`, is the only sign of
+    milliseconds.
 
     Why is this bad? DynamoDB reads the value as seconds. A value in milliseconds is a time about 50,000 years in the
     future, so the item never expires.
@@ -86,7 +87,7 @@ def ttl_in_milliseconds(subject: Subject) -> Iterator[Finding]:
 def _millisecond_evidence(field: StoredField) -> Severity | None:
     """Return the severity of a finding for a field that appears to contain milliseconds, or None for other fields.
 
-    If only the name of the field suggests milliseconds, the severity is advice.
+    The severity is advice if the name of the field is the only sign of milliseconds.
     """
     if field.stored == "epoch_ms":
         return "error"
@@ -119,8 +120,9 @@ multiple_ttl_attributes = fault_rule(
 def expired_items_read(subject: Subject) -> Iterator[Finding]:
     """Read returns expired items
 
-    Finds reads of expiring entities in a table with `literal=True`, which disables keyplan's additions to requests. One
-    finding lists the patterns of a table. In other tables, reads omit expired items unless they declare `expired=True`.
+    Finds reads of expiring entities in a table with `literal=True`, which disables keyplan's additions to requests. All
+    such patterns of a table are reported in one finding. In other tables, reads omit expired items unless they declare
+    `expired=True`.
 
     Why is this bad? DynamoDB deletes expired items in the background within a few days. Until then, reads return
     expired sessions and offers as if they were valid.
@@ -158,11 +160,11 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
 def ttl_as_event(subject: Subject) -> Iterator[Finding]:
     """Expiry is used as an event
 
-    Finds tables with `TTL(sets=...)`, which expects that fields change when an item expires. Also finds reads with
+    Finds tables with `TTL(sets=...)`, which declares that fields change when an item expires. Also finds reads with
     `expired=True` and `decides=`, unless the write that depends on the read (`guards=`) has a condition on the expiry.
 
-    Why is this bad? DynamoDB may take up to several days to delete an expired item. It does not change fields,
-    set states or end sessions on time.
+    Why is this bad? DynamoDB may take up to several days to delete an expired item. It never changes fields or sets
+    states when an item expires, and it does not end sessions on time.
 
     Fix: compare the expiry with the current time. keyplan's reads omit expired items automatically. Add the expiry to
     conditions on writes (`.condition(F.expires_at > now)`), and derive a state such as "expired" when reading. If the
@@ -271,14 +273,14 @@ def _ignored_expiry(what: str, subject: str, place: Place, table: Place) -> Find
 def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
     """Item and its uniqueness guard expire separately
 
-    Finds entities that reserve a unique value for an owner (guards), such as `EMAIL#{email}` for a user, if only the
-    guard or only the owner expires.
+    Finds guard entities if only the guard item or only its owner expires. An item of a guard entity reserves a unique
+    value for its owner: for example, an item with the key `EMAIL#{email}` reserves the email address of a user.
 
     Why is this bad? If only the owner expires, the value cannot be used again. If only the guard expires, another item
     can use the value while the owner still exists.
 
-    Fix: give both the same expiry in the same transaction. Guards that `unique=` creates expire together with their
-    owners.
+    Fix: set the same expiry for the guard item and its owner in one transaction. Guard items that `unique=` creates
+    expire together with their owners.
 
     Source: developer guide, "Using time to live (TTL)": expiry is per item; AWS blog, "Simulating Amazon DynamoDB
     unique constraints using transactions".
@@ -304,16 +306,16 @@ def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
     """Expiry leaves orphaned items
 
     Finds child entities without an expiry whose owner expires, unless a consumer handles the owner's `Expired` event.
-    The key of a child contains all key fields of its owner and at least one more, and the child is in the owner's
-    partition. An item in another partition counts as a child if the owner's key has two or more fields, or if the only
-    field of that key is named after the owner (`question_id` of a Question). The finding is then advice, because the
-    fields could refer to another entity.
+    An item is a child if it is in the owner's partition, and its key contains all key fields of the owner and at least
+    one more field. If it is in another partition, it is a child only if the owner's key has two or more fields, or if
+    the only field of that key is named after the owner (`question_id` for a Question). In this case, the severity is
+    advice, because the fields could refer to another entity.
 
     Why is this bad? DynamoDB deletes only the expired item. The answers to a question or the lines of an order remain,
     are billed, and are read as if the question or order still existed.
 
     Fix: give the children an expiry too, or delete the children when the stream reports that their owner expired. An
-    optional expiry is sufficient: set it if the owner expires.
+    optional expiry field is sufficient if it is set whenever the owner has an expiry.
 
     Source: developer guide, "Using time to live (TTL)": items expire individually.
     """
