@@ -109,7 +109,8 @@ multiple_ttl_attributes = fault_rule(
     Why is this bad? A table can have only one TTL attribute. To change it, TTL must be disabled and enabled again,
     which takes up to an hour and affects the expiry of all items.
 
-    Fix: store the expiry of all entities under the same attribute. Each entity can compute its own expiry.
+    Fix: store the expiry of all entities in the same attribute. The expiry time can be computed separately for each
+    entity.
 
     Source: API reference, UpdateTimeToLive; developer guide, "Enable time to live (TTL)".
     """,

@@ -31,8 +31,8 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
     indexes can have a total size of at most 10 GB. A write that exceeds this size fails with
     ItemCollectionSizeLimitExceededException, and the index cannot be removed.
 
-    Fix: use global indexes, which have no such limit, or use a partition key whose number of values grows with the
-    data, such as user and year.
+    Fix: use global indexes, which do not limit the size of item collections. Alternatively, use a partition key that
+    has more values as the data grows, such as user and year.
 
     Source: developer guide, "Local Secondary Indexes" (item collection size limit).
     """
@@ -92,15 +92,15 @@ def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
 
     Finds global indexes whose partition key has few values, such as a status, a type or a constant. If rates are
     declared, an index is reported if one key uses more than half of a partition's throughput (KP501 reports keys that
-    exceed the full throughput). Otherwise, an index is reported if it has at most ten partition keys, each with more
-    than a thousand items.
+    exceed the full throughput). Without rates, an index is reported if it has at most ten partition keys, each with
+    more than a thousand items.
 
-    Why is this bad? All items with the same partition key share 1,000 write and 3,000 read units per second, and a sort
-    key that increases with time prevents DynamoDB from splitting the partition. If writes to one key of the index are
-    throttled, so are writes to the table.
+    Why is this bad? All items with the same partition key share 1,000 write units and 3,000 read units per second. A
+    sort key that increases with time prevents DynamoDB from splitting the partition. If writes to one key of the index
+    are throttled, so are writes to the table.
 
-    Fix: shard the key (`FEED#{post_id:shard(8)}`, read with `every_shard()`), put a field with many values first (the
-    tenant, the day), or make the index sparse.
+    Fix: shard the key (`FEED#{post_id:shard(8)}`, read with `every_shard()`), start the key with a field that has many
+    values (such as the tenant or the day), or make the index sparse.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively".
     """

@@ -39,11 +39,11 @@ def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
     `only_if=F.due_date.exists()` on the key, or with the share of items that have the field,
     `Volume(present={"due_date": 0.3})`.
 
-    Why is this bad? An item without a key attribute of an index is not in the index. A subscription without any
-    notification has no `last_notified_at`, so a query for the subscriptions to notify never returns it.
+    Why is this bad? An item that does not have all key attributes of an index is not in the index. For example, a new
+    subscription has no `last_notified_at`, so a query for the subscriptions to notify never returns it.
 
-    Fix: if all items are expected, make the field required and set it from the start, for example to the time of
-    creation. Otherwise declare that the index is sparse.
+    Fix: if queries should return all items, make the field required and set it when an item is created, for example to
+    the current time. Otherwise declare that the index is sparse.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """
@@ -207,8 +207,8 @@ _LARGEST_SHARE = 0.5
 def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
     """Index could be sparse
 
-    Finds indexes whose queries all request the same values of a field with few values, such as open tasks or active
-    subscriptions, if at most half of the items have these values.
+    Finds indexes whose queries all request the same values of a field that has a fixed set of values, such as open
+    tasks or active subscriptions. An index is not reported if more than half of the items have these values.
 
     Why is this bad? Copies of all other items are written to the index, stored, and updated with each change, but never
     read.

@@ -27,10 +27,10 @@ from keyplan.design.schema import Index
 def unused_index(subject: Subject) -> Iterator[Finding]:
     """Index is not read
 
-    Finds indexes that no pattern reads, in tables with patterns.
+    Finds indexes that no pattern reads. Tables without patterns are ignored.
 
-    Why is this bad? Every item in an index is written and stored a second time, and an index can throttle the table's
-    writes. A global index can be added later, when a pattern needs it.
+    Why is this bad? Every item in an index is written and stored a second time, and an index with too little capacity
+    causes throttling of writes to the table. A global index can be added later, when a pattern needs it.
 
     Fix: remove the index, or declare the pattern that reads it.
 
@@ -57,7 +57,7 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
     Finds indexes whose key is equal to the key of another index or of the table, or to the start of such a key.
 
     Why is this bad? The longer key serves the same queries: an index on user and status also serves queries by user.
-    Each index is written and stored separately.
+    DynamoDB writes and stores the items of each index separately.
 
     Fix: keep the index with the longer key, and project the attributes that the patterns of both indexes need.
 
@@ -137,7 +137,7 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
     """Index contains items that are never read
 
     Finds entities that are in an index although no query on the index returns them. Also finds indexes that project
-    whole items of more than 1 KB, if patterns only count the items or read views of them.
+    whole items of more than 1 KB, if patterns only count these items or read only some of their fields (a view).
 
     Why is this bad? Each item in the index is a copy that is written, stored and billed. An item is in the index if it
     has the index's key attributes, even if this is unintended: a field of another entity can have the same name as a

@@ -44,15 +44,15 @@ def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
     """Index key changes often
 
     Finds updates that change a field of an index key, if the index writes use at least 25 write units per second at the
-    declared rate (about $40 per month), and cost at least the design's `cost_floor` per month. One finding lists the
-    updates of one index key.
+    declared rate (about $40 per month), and cost at least the design's `cost_floor` per month. All updates of one index
+    key are reported in one finding.
 
-    Why is this bad? DynamoDB deletes the old item from the index and writes a new one: two index writes for each write
-    to the table. For fields such as points, counters and `updated_at`, these writes cause most of the cost. All items
-    with the same partition key share 1,000 write units per second.
+    Why is this bad? When an index key changes, DynamoDB deletes the old item from the index and writes a new one. Each
+    write to the table then causes two index writes. For fields such as points, counters and `updated_at`, these writes
+    cause most of the cost. All items with the same partition key share 1,000 write units per second.
 
-    Fix: do not use the field in index keys: sort in the program, or update a copy of the field for the index
-    periodically. Or shard the index key.
+    Fix: do not use the field in index keys: sort the results in the program, or use a copy of the field that is updated
+    periodically. Alternatively, shard the index key.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB" (write throughput considerations).
     """
@@ -97,8 +97,8 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Each write of an item is also a write to every index that contains the item, or two writes if the
     index key changes. Creating a small item with four indexes costs five write units.
 
-    Fix: make indexes sparse (`only_if=`), share an index between patterns with the same partition, or project keys
-    only.
+    Fix: make indexes sparse (`only_if=`), use one index for all patterns that query by the same partition key, or
+    project keys only.
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB" (write throughput considerations).
     """
@@ -126,8 +126,8 @@ def index_back_pressure(subject: Subject) -> Iterator[Finding]:
     """Index throttles writes of its table
 
     Finds global indexes with less write capacity than patterns use at peak, in tables with provisioned capacity. If no
-    rates are declared, an index is reported if it has less write capacity than its table. KP511 reports an index
-    without capacity.
+    rates are declared, an index is reported if it has less write capacity than its table. KP511 reports an index whose
+    capacity is not declared.
 
     Why is this bad? A write succeeds only if the table and every index have enough capacity. A global index of a
     provisioned table has its own capacity. If the capacity of an index is too small, writes to the table are throttled.

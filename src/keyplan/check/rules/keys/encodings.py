@@ -34,9 +34,9 @@ from keyplan.design.schema import Index
 def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     """Key value can contain its separator
 
-    Finds fields in key templates whose values can contain the separator that follows the field. The finding is a
-    warning for text and advice for identifiers. It is an error if another field follows without a separator. One
-    finding lists all fields.
+    Finds fields of key templates if a value of the field can contain the separator that follows the field in the
+    template. The severity is warning for text and advice for identifiers. It is error if another field follows without
+    a separator. All such fields are reported in one finding.
 
     Why is this bad? With the template `CATEGORY#{category}#{task_id}`, a task in the category "a#b" would be returned
     by a query with `begins_with CATEGORY#a#`, and its key would be parsed as another category. keyplan therefore
@@ -96,8 +96,8 @@ def sort_order_not_preserved(subject: Subject) -> Iterator[Finding]:
     field with a name such as priority or level (advice). KP311 checks an order that a pattern declares with
     `ordered_by`.
 
-    Why is this bad? DynamoDB compares keys as bytes. Numbers without padding sort as 1, 10, 9. Timestamps with an
-    offset or varying precision do not sort by time. Words sort alphabetically: high, low, medium. A range condition
+    Why is this bad? DynamoDB compares keys as bytes. Numbers without padding sort as 1, 10, 9. Timestamps with UTC
+    offsets or varying precision do not sort by time. Words sort alphabetically: high, low, medium. A range condition
     therefore returns some items outside the range and omits some items within it.
 
     Fix: use placeholders that keep the order: `{points:010d}` for numbers, `{due_at:utc_ms}` for timestamps,
@@ -177,9 +177,9 @@ def mixed_key_encodings(subject: Subject) -> Iterator[Finding]:
     Finds pairs of entities that can share a partition of a table or index, if their sort keys start with the same text
     and continue with different encodings, such as `utc_ms` and `epoch_s`, or a padded and an unpadded number.
 
-    Why is this bad? A query returns the items of both entities in the order of their key text: all items of one entity
-    come before all items of the other, whatever their values. A range condition selects the intended items only for the
-    entity whose encoding its bounds use.
+    Why is this bad? A query returns the items of both entities in the order of their keys. With different encodings,
+    all items of one entity can come before all items of the other, regardless of the values. A range condition selects
+    the intended items only for the entity whose encoding its bounds use.
 
     Fix: use the same format (the part after the colon) for the same value in all entities of the index.
 
@@ -236,7 +236,7 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
     """Timestamp is stored as free text
 
     Finds `str` fields without a `pattern` in sort keys, if `Attribute(kind="timestamp")` or the name of the field
-    indicates a timestamp. One finding lists all these fields.
+    indicates a timestamp. All such fields are reported in one finding.
 
     Why is this bad? Text is sorted by its characters, so timestamps are sorted by time only if all of them use UTC, the
     same number of digits and the same suffix. `12:00:00.500Z` sorts before `12:00:00Z`, and timestamps with `+02:00`
@@ -395,11 +395,11 @@ def _has_plain_placeholders(part: BoundKeyAttribute) -> bool:
 def order_by_random_id(subject: Subject) -> Iterator[Finding]:
     """Newest-first query sorts by random IDs
 
-    Finds queries with `descending=True` whose results are sorted first by a UUID (warning), or by a `str` field whose
-    name suggests an ID (advice).
+    Finds queries with `descending=True` whose results are sorted primarily by a UUID (warning), or by a `str` field
+    that appears to be an ID because of its name (advice).
 
-    Why is this bad? Descending order returns the highest sort key first. With random IDs, this is not the newest item,
-    and the first page contains arbitrary items.
+    Why is this bad? Descending order returns the highest sort key first. If sort keys start with random IDs, the
+    highest sort key does not belong to the newest item, and the first page contains arbitrary items.
 
     Fix: put the timestamp before the ID (`BOOKING#{created_at:utc_ms}#{booking_id}`), or use IDs that increase with
     time and declare them: pydantic's `UUID7`, a pattern with the letters of a ULID, or `ordered_by="booking_id"`.

@@ -74,7 +74,7 @@ def key_collision(subject: Subject) -> Iterator[Finding]:
     The finding is a warning if the keys are equal only for a value that contains a separator, because keyplan rejects
     writes of such values. It is also a warning if fields of different types follow the same prefix of the partition key
     (`EVENT#{date}` and `EVENT#{event_id}`), so that items of both entities can share a partition. It is advice if the
-    fields have the same type, and only their names suggest that their values differ.
+    fields have the same type, and their names are the only sign that their values differ.
 
     Why is this bad? Only the primary key identifies an item in a table. A put of one entity replaces an item of the
     other without an error, and a read of one entity returns an item of the other.
@@ -182,11 +182,12 @@ primary_key_updated = fault_rule(
 def missing_entity_prefix(subject: Subject) -> Iterator[Finding]:
     """Key does not identify the entity
 
-    Finds tables without a `discriminator` in which several entities have keys without literal text. One finding lists
-    these entities. If only one entity has such a key, it is not reported, because keyplan can identify its items.
+    Finds tables without a `discriminator` in which several entities have keys without literal text. These entities are
+    reported in one finding. If only one entity has such a key, it is not reported, because keyplan can identify its
+    items.
 
-    Why is this bad? Programs, stream consumers and people who read the table cannot determine the entity of an item. An
-    entity with keys of the same form cannot be added later without rewriting existing keys.
+    Why is this bad? Programs, stream consumers and people who read the table cannot determine the entity of an item. If
+    another entity with keys of the same form is added later, existing keys must be rewritten.
 
     Fix: start the key with a prefix (`USER#`, `TASK#`), or declare the table with `discriminator="entity_type"`.
 
@@ -271,17 +272,17 @@ _TIMESTAMP_NAME = re.compile(r"(^|_)(at|time|timestamp|datetime|moment)$")
 def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
     """Only a timestamp identifies items
 
-    Finds primary keys whose sort key consists only of a timestamp. The finding is a warning for a `datetime` field or a
-    field with `Attribute(kind="timestamp")`, and advice if only the field's name suggests a timestamp. One finding
-    lists all entities with the same timestamp field. An entity that no pattern writes is not reported if patterns write
-    other entities of the table.
+    Finds primary keys whose sort key consists only of a timestamp. The severity is warning for a `datetime` field or a
+    field with `Attribute(kind="timestamp")`, and advice if the field's name is the only sign of a timestamp. All
+    entities with the same timestamp field are reported in one finding. An entity that no pattern writes is not reported
+    if patterns write other entities of the table.
 
     Also finds sort keys that consist of a day or another period, if the entity has an ID that the key does not contain.
     An example is a receipt with a `receipt_id` and the key `USER#{user_id}`, `RECEIPT#{day}`.
 
     Why is this bad? Two items with the same partition key and time have the same key: a put replaces the first item,
     and a create fails. The same time can occur twice if a clock has a low resolution, an import contains past times, or
-    a retry sends a time again. Two receipts of the same user and day always have the same key.
+    a retry sends the same time again. Two receipts of the same user and day always have the same key.
 
     Fix: append an ID to the timestamp: `{at:utc_ms}#{event_id}`. Items are still sorted by time.
 
@@ -347,13 +348,13 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
     Finds primary keys that contain only the shard number of a field, not its value. Also finds queries that use such a
     key to request one value of the field.
 
-    Why is this bad? `{game:shard(4)}` writes one of four numbers, so a quarter of all games have the same number. If
-    the primary key contains nothing else about the game, scores in two games can have the same key. A query with
-    `pk(game=game)` returns the items of all games in the shard.
+    Why is this bad? `{game:shard(4)}` writes one of four shard numbers, so about a quarter of all games share each
+    number. If the primary key contains nothing else about the game, scores in two games can have the same key. A query
+    with `pk(game=game)` returns the items of all games in the shard.
 
-    Fix: also write the value: `GAME#{game}#{player:shard(4)}` distributes the players of one game across shards, and
-    `every_shard()` reads all shards. If an index groups values by shard intentionally, query all shards or filter by
-    the field.
+    Fix: include the field's value in the key: `GAME#{game}#{player:shard(4)}` distributes the players of one game
+    across shards, and `every_shard()` reads all shards. If an index groups values by shard intentionally, query all
+    shards or filter by the field.
 
     Source: developer guide, "Using write sharding to distribute workloads evenly".
     """

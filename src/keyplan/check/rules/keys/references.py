@@ -194,13 +194,14 @@ def _other_entities(plan: Plan) -> Iterator[EntitySpec]:
 def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
     """Partition key does not start with the tenant
 
-    Finds entities with a tenant field whose partition keys do not start with this field. The finding is a warning for a
-    field with `Attribute(kind="tenant")`, and advice if only the field's name suggests a tenant (tenant, org,
-    organization, workspace).
+    Finds entities with a tenant field whose partition keys do not start with this field. The severity is warning for a
+    field with `Attribute(kind="tenant")`. It is advice if the field's name (tenant, org, organization, workspace) is
+    the only sign of a tenant.
 
     Why is this bad? Only program code isolates customers from each other: a request with the ID of another tenant's
     item can access this item. If the key starts with the tenant, an IAM policy with the condition key
-    `dynamodb:LeadingKeys` isolates tenants, and the items of one tenant can be exported, deleted and measured.
+    `dynamodb:LeadingKeys` isolates tenants, and the items of one tenant can be exported, deleted and measured
+    separately.
 
     Fix: start partition keys with the tenant (`TENANT#{tenant_id}#USER#{user_id}`), including in indexes, or suppress
     the finding if all access goes through a service that checks the tenant.
@@ -237,8 +238,8 @@ def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
     """Index query returns items of all tenants
 
     Finds queries on indexes that require neither the tenant nor an ID, for entities whose primary key starts with a
-    tenant. The finding is a warning if the tenant field has `Attribute(kind="tenant")`, and advice if only its name
-    suggests a tenant.
+    tenant. The severity is warning if the tenant field has `Attribute(kind="tenant")`, and advice if its name is the
+    only sign of a tenant.
 
     Why is this bad? The primary key separates the items of customers, but the index key does not: `pk(status="open")`
     returns the open orders of all customers. If a program does not filter the result, it shows orders to the wrong
@@ -284,7 +285,7 @@ def _reads_all_tenants(pattern: Pattern[..., Any], entity: EntitySpec, tenant: s
 def _tenant_of(entity: EntitySpec) -> str | None:
     """Return the field that contains an entity's tenant, or None.
 
-    A field with `Attribute(kind="tenant")` takes precedence over a field whose name only suggests a tenant.
+    A field with `Attribute(kind="tenant")` takes precedence over a field that has only the name of a tenant field.
     """
     marked = next((name for name, field in entity.fields.items() if kind_of(field) == "tenant"), None)
     tenant = marked or next((name for name in entity.fields if is_tenant_name(name)), None)

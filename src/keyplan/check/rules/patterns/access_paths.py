@@ -30,9 +30,9 @@ def no_matching_key(subject: Subject) -> Iterator[Finding]:
 
     Finds patterns that specify a partition key without values for all its fields. Also finds entities that cannot be
     looked up by the fields in `found_by`, because these fields form neither a key of the table or an index nor a unique
-    value. The finding is a warning if the fields identify a partition, because a query must then read the whole
-    partition. Fields in the middle of a sort key can be omitted from `found_by`: with the partition key `{country}` and
-    the sort key `{state}#{city}`, `("country", "city")` is not reported.
+    value. The severity is warning if the fields identify a partition, because a query can then find the item, although
+    it must read the whole partition. Fields in the middle of a sort key can be omitted from `found_by`: with the
+    partition key `{country}` and the sort key `{state}#{city}`, `("country", "city")` is not reported.
 
     Why is this bad? A key condition must specify every field of the partition key, and optionally leading fields of the
     sort key. Without the partition key, only a scan of all items finds the item.
@@ -117,12 +117,12 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
     """Pattern scans the whole table
 
     Finds scans of tables and indexes whose size exceeds one page (1 MB) or is unknown. Scans of sparse indexes are not
-    reported, and neither are scans that cost less than the design's `cost_floor` per month at their declared rate. One
-    finding lists the scans of a table or index.
+    reported, and neither are scans that cost less than the design's `cost_floor` per month at their declared rate. All
+    such scans of a table or index are reported in one finding.
 
-    Why is this bad? A scan reads every item and is billed for it, even if a filter removes the item. Each GB uses
-    131,072 read units with eventual consistency, and twice as many with strong consistency. A scan of a large table
-    takes minutes, and its cost grows with the table.
+    Why is this bad? A scan reads every item and is billed for every item, including items that a filter removes. Each
+    GB uses 131,072 read units with eventual consistency, and twice as many with strong consistency. A scan of a large
+    table takes minutes, and its cost grows with the table.
 
     Fix: add an index that contains the requested items, or maintain a counter that each write updates. For reports and
     full-text search, read an export of the table or its stream.
@@ -391,15 +391,16 @@ def entity_never_used(subject: Subject) -> Iterator[Finding]:
     Finds entities that no pattern writes, provided that a pattern writes at least one other entity of the table. Also
     finds entities that no pattern reads, provided that a pattern reads at least one other entity of the table.
     Conditions, checks, returned items and consumers count as reads. A create whose key can already exist also counts as
-    a read, because it keeps a value unique. Entities in a table with a stream and no declared consumer are not reported
-    as never read. Entities are not reported as never written if a transaction replaces their items with items of
+    a read, because it keeps a value unique. If a table has a stream but no declared consumer, none of its entities is
+    reported as never read. An entity is not reported as never written if a transaction replaces its items with items of
     another entity.
 
     Why is this bad? Access patterns are the specification of a DynamoDB table. If a pattern is missing, a program
     cannot read or write data that it needs. A pattern that is added when the table is already in use can require a new
     index and a backfill.
 
-    Fix: declare the missing pattern, or remove the entity. Suppress the finding if another program writes or reads it.
+    Fix: declare the missing pattern, or remove the entity. Suppress the finding if another program writes or reads the
+    entity.
 
     Source: developer guide, "First steps for modeling relational data in DynamoDB" (list the access patterns first).
     """

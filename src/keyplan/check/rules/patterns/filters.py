@@ -37,13 +37,13 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
     """Filter removes most of the items that are read
 
     Finds queries whose filter removes more than half of the items. The finding is an error if the filter removes more
-    than 90 % of the items and the pattern is called at least once per second. The share of removed items is computed
+    than 90% of the items and the pattern is called at least once per second. The share of removed items is computed
     from the pattern's options (`expected_items`, `expected_scanned`) or from the values of its entity
     (`Volume(distinct={"status": {"open": 0.1, "done": 0.9}})`). Also finds filters on fields that another key of the
     entity contains, because a query by that key needs no filter. A filter on a field whose value the key condition
     already specifies is ignored, because it removes nothing. A filter is not reported if the items that it removes cost
-    less than the design's `cost_floor` per month at the declared rate. One finding lists the patterns that filter a
-    table or index by the same field.
+    less than the design's `cost_floor` per month at the declared rate. Patterns that filter a table or index by the
+    same field are reported in one finding.
 
     Why is this bad? Removed items are read and billed. They also count toward the page size of 1 MB, so that a page can
     contain few items or none.
@@ -180,13 +180,14 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
     """Limit is combined with a filter
 
     Finds queries and scans that have both a limit and a filter, and queries that have both a page size and a filter. A
-    pattern is not reported if, according to the design's declarations, at least 80 % of the items pass its filter.
-    Scans with a page size are not reported, because background jobs do not depend on the number of items in a page.
+    pattern is not reported if, according to the design's declarations, at least 80% of the items pass its filter. Scans
+    with a page size are not reported, because they are assumed to be background jobs, for which the number of items in
+    a page does not matter.
 
     Why is this bad? DynamoDB applies `Limit` before the filter: of ten items that are read, two or none can remain. The
-    `limit` of a pattern is the number of results, so the pattern reads until it has found enough: if one item in a
-    hundred passes the filter, ten results require reading a thousand items. With `page_size`, pages contain few items
-    or none.
+    `limit` of a pattern, in contrast, is the number of results, so the pattern continues to read until it has found
+    enough items. If one item in a hundred passes the filter, ten results require reading a thousand items. With
+    `page_size`, pages contain few items or none.
 
     Fix: select the items with the key: by a prefix of the sort key, or in a sparse index that contains only the items
     that pass the filter.

@@ -29,7 +29,7 @@ def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
     and counts, a parameter for a sort key field can be None: the sort key condition then ends before this field.
 
     Why is this bad? Type checkers check the arguments of a call, but do not know for which field a parameter is used.
-    At run time, the value is rejected, or produces a key that no item has.
+    At run time, a value of the wrong type is rejected, or results in a key that no item has.
 
     Fix: annotate the parameter with the field's type. Handle None before the call.
 
@@ -83,8 +83,8 @@ def unused_parameter(subject: Subject) -> Iterator[Finding]:
 
     Finds parameters that the body of a pattern does not use in a key, filter, condition or change.
 
-    Why is this bad? Often a condition is missing, so that the pattern returns the items of all users, or writes
-    unconditionally.
+    Why is this bad? An unused parameter is often the sign of a missing condition. The pattern then returns the items of
+    all users, or writes unconditionally.
 
     Fix: use the parameter, or remove it.
 

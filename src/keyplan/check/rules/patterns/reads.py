@@ -53,8 +53,9 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
     (warning). If the result of a read only decides whether a write of another entity is allowed, as with a permission,
     the finding is always a warning. KP605 reports reads that are used to check uniqueness.
 
-    Why is this bad? A global index is updated after the table, and an eventually consistent read can miss writes of the
-    last second. Two concurrent requests then both succeed, or a permission that was just revoked is still valid.
+    Why is this bad? A global index is updated after the table, and an eventually consistent read can miss writes that
+    were made less than a second before. Two concurrent requests then both succeed, or a permission that was just
+    revoked is still valid.
 
     Fix: add a condition to the write, on the item or on a counter. If several items are involved, use a transaction.
     Read a permission from the table with `consistent=True`, or check it with `@table.check` in the transaction of the
@@ -127,7 +128,7 @@ _RATE_TOLERANCE = 0.2
 def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
     """N+1 reads
 
-    Finds gets whose rate differs by at most 20 % from the number of items per second that a query returns. The query
+    Finds gets whose rate differs by at most 20% from the number of items per second that a query returns. The query
     must return at least five items per call. It must either read an index that does not project all attributes of these
     items, or return items of another entity that refers to them by a field with the same name and type. A field named
     `id` does not count as a reference. Gets are not reported if a pattern reads items of the same entity in batches.
@@ -296,8 +297,8 @@ def _operand_shape(operand: object) -> Hashable:
 def missing_rate(subject: Subject) -> Iterator[Finding]:
     """Pattern has no rate
 
-    Finds patterns without `rate=` in designs in which at least half of the patterns declare a rate. One finding lists
-    the patterns. Patterns that are steps of transactions do not require a rate.
+    Finds patterns without `rate=` in designs in which at least half of the patterns declare a rate. All such patterns
+    are reported in one finding. Patterns that are steps of transactions do not require a rate.
 
     Why is this bad? A pattern without a rate adds no cost to estimates, and rules for throughput, hot keys and cost
     ignore it.

@@ -127,8 +127,8 @@ def unsupported_order(subject: Subject) -> Iterator[Finding]:
     alphabetically: high, low, medium, urgent. A scan has no order.
 
     Fix: put the field first in the sort key of an index: numbers with padding, timestamps in a format such as `utc_ms`,
-    and words with their rank (`{priority:rank(urgent,high,medium,low)}`). Or sort the results in the program if they
-    fit into one page.
+    and words with their rank (`{priority:rank(urgent,high,medium,low)}`). Alternatively, sort the results in the
+    program if they fit into one page.
 
     Source: developer guide, "Query" (order of results and ScanIndexForward).
     """
@@ -198,8 +198,10 @@ def _order_fix(entity: EntitySpec, name: str) -> str:
 
 
 def _stored_order(bound: BoundKey, name: str) -> str:
-    """Return the end of a sentence about a sort key: a colon and the choices of a field in the order in which they
-    sort, or a message that the key does not sort by them.
+    """Return text to append to a message about a sort key.
+
+    The text lists the choices of the field in the order in which the sort key sorts them. If the sort key does not
+    contain the choices, the text says that it does not sort by the field's values.
     """
     for part in bound.sort:
         template = as_template(part)
@@ -279,16 +281,16 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
 def range_end_excluded(subject: Subject) -> Iterator[Finding]:
     """Range excludes keys that start with its upper bound
 
-    Finds range conditions on the sort key with a bound that is only the start of a key. With BETWEEN and <=, keys that
-    start with the upper bound are excluded (error). With >, keys that start with the lower bound are included
-    (warning).
+    Finds range conditions on the sort key whose bound is only the start of a key, not a complete key. With BETWEEN and
+    <=, keys that start with the upper bound are excluded (error). With >, keys that start with the lower bound are
+    included (warning).
 
     Why is this bad? Ranges compare whole keys. `BETWEEN "DUE#2025-10-01#" AND "DUE#2025-10-31#"` excludes all tasks of
     the 31st, because `DUE#2025-10-31#task-7` is greater than `DUE#2025-10-31#`. Conversely, `> "DUE#2025-10-31#"`
     includes all of the 31st.
 
     Fix: use an upper bound that is greater than all keys with the prefix, such as `DUE#{end}$` ("$" is the next
-    character after "#"). Or pass field values: `sk.between(due=(start, end))` includes both ends.
+    character after "#"). Alternatively, pass field values: `sk.between(due=(start, end))` includes both ends.
 
     Source: developer guide, "Key condition expressions for the Query operation" and "Supported data types and naming
     rules" (Strings are compared by their UTF-8 bytes).
@@ -486,7 +488,7 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
     the rest of the range without an error.
 
     Fix: read all periods: `pk(meter=meter, at=each(months))` with a list of timestamps, one in each month of the range.
-    Suppress the finding if a range never extends over several periods.
+    Suppress the finding if callers never pass a range that extends over several periods.
 
     Source: developer guide, "Best practices for handling time series data in DynamoDB".
     """

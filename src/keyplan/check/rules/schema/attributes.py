@@ -25,9 +25,9 @@ def inexact_number(subject: Subject) -> Iterator[Finding]:
     Finds float fields in keys, and number fields that allow more than 38 digits.
 
     Why is this bad? A Number has at most 38 significant digits and a magnitude between 1E-130 and 9.99E+125. A write
-    with a value outside of these limits fails. A float in a key causes errors even within the limits: a read must pass
-    exactly the stored digits, so a read with 0.1 + 0.2 does not find the item with 0.3. NaN and infinity cannot be
-    stored.
+    with a value outside of these limits fails. A float in a key causes errors even within these limits, because a read
+    must pass exactly the digits that are stored: a read with 0.1 + 0.2 does not find an item whose key contains 0.3.
+    NaN and infinity cannot be stored.
 
     Fix: use an int in the smallest unit (cents, milliseconds), or a Decimal with a fixed number of decimal places.
 
@@ -162,9 +162,9 @@ def _declared_empty(stored: StoredField, field: DeclaredField, *, whole: bool) -
 def reserved_word(subject: Subject) -> Iterator[Finding]:
     """Attribute name is a reserved word
 
-    Finds attributes of tables with `literal=True` whose names are reserved words. DynamoDB has about 570 of them, such
-    as status, name, type, date, ttl, count and role. One finding lists the attributes of all tables. In other tables,
-    patterns use placeholders (`#status`) for all names.
+    Finds attributes of tables with `literal=True` whose names are reserved words. DynamoDB has about 570 reserved
+    words, such as status, name, type, date, ttl, count and role. The attributes of all tables are reported in one
+    finding. In tables without `literal=True`, patterns use placeholders (`#status`) for all names.
 
     Why is this bad? A table with `literal=True` documents a design for which other programs write their own requests.
     DynamoDB rejects an expression with a reserved word: `SET status = :s` is a syntax error.

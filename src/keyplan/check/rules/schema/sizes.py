@@ -53,8 +53,8 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
     `Attribute(kind="id")` indicates a generated ID does not count as free text.
 
     Why is this bad? DynamoDB limits a sort key to 1,024 bytes of UTF-8, half the limit of a partition key, and rejects
-    each write with a longer key. Keys that consist of several fields can become long: `CATEGORY#{category}#{task_id}`
-    with a category of 300 characters can take 1,200 bytes.
+    each write with a longer key. A key that consists of several fields can become long: in
+    `CATEGORY#{category}#{task_id}`, a category of 300 characters takes up to 1,200 bytes.
 
     Fix: declare a smaller `max_length` (a character takes up to four bytes) or a `pattern` that allows only ASCII
     characters, or remove the text from the key.
@@ -76,10 +76,10 @@ def item_too_large(subject: Subject) -> Iterator[Finding]:
     lengths. Also finds updates that append to a list or set without a maximum length.
 
     Why is this bad? DynamoDB limits an item to 400 KB (409,600 bytes), names and values together, and rejects larger
-    writes. An item that grows without a limit eventually reaches a size at which updates fail. Long before that, each
-    update is billed for the whole item.
+    writes. An item that grows without a limit eventually reaches a size at which updates fail. Long before it reaches
+    this size, each update is billed for the whole item.
 
-    Fix: declare smaller lengths, store each member as a separate item in the same item collection, or store large
+    Fix: declare smaller lengths, store each element as a separate item in the same item collection, or store large
     content in an object store and its key in the item.
 
     Source: developer guide, "Quotas in Amazon DynamoDB" (item size); "Best practices for storing large items".
@@ -207,8 +207,9 @@ def local_index_item_too_large(subject: Subject) -> Iterator[Finding]:
     Finds entities whose items are within the limit of 400 KB, but can exceed it together with their copies in local
     secondary indexes.
 
-    Why is this bad? The copies of an item in local secondary indexes count toward its limit of 400 KB. The write of a
-    150 KB item to a table with two local indexes that project all attributes is rejected, because the total is 450 KB.
+    Why is this bad? The copies of an item in local secondary indexes count toward the limit of 400 KB for the item. The
+    write of a 150 KB item to a table with two local indexes that project all attributes is rejected, because the total
+    is 450 KB.
 
     Fix: project only keys, use a global index, which has a separate limit for each item, or store large content
     elsewhere.

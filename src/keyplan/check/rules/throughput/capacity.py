@@ -25,8 +25,8 @@ def peak_above_warm_throughput(subject: Subject) -> Iterator[Finding]:
     average.
 
     Why is this bad? A new on-demand table immediately supports 4,000 write and 12,000 read units per second, and later
-    about twice its previous peak. If the load at a launch or during an import is higher, requests are throttled for
-    minutes.
+    about twice its previous peak. If the load is higher, for example at a launch or during an import, requests are
+    throttled for minutes.
 
     Fix: raise the warm throughput before the peak and declare it (`OnDemand(warm_write=...)`), increase the load
     gradually over half an hour, or distribute imports over time.
@@ -58,8 +58,9 @@ def capacity_above_quota(subject: Subject) -> Iterator[Finding]:
     Finds tables and indexes that use more than 40,000 write or read units per second at the declared peak, or have more
     than 40,000 units provisioned. Also finds designs that provision more than 80,000 write or read units in total.
 
-    Why is this bad? These are the default quotas of an account and Region. With on-demand capacity, requests above the
-    quota are throttled. With provisioned capacity, a change to a value above the quota fails.
+    Why is this bad? By default, an account can use 40,000 read and 40,000 write units per second for each table in a
+    Region, and provision 80,000 of each in total. With on-demand capacity, requests above the quota are throttled. With
+    provisioned capacity, a request to increase the capacity above the quota fails.
 
     Fix: request a higher quota well before the load increases.
 
@@ -174,8 +175,9 @@ def index_without_capacity(subject: Subject) -> Iterator[Finding]:
 
     Finds global indexes without `billing=` on provisioned tables.
 
-    Why is this bad? DynamoDB rejects the table: every global index of a provisioned table has its own read and write
-    units. The index needs at least as many write units as its writes use. Otherwise, writes to the table are throttled.
+    Why is this bad? DynamoDB rejects the table, because every global index of a provisioned table must have its own
+    read and write capacity. If the write capacity of an index is lower than its writes require, writes to the table are
+    throttled.
 
     Fix: declare `GSI(..., billing=Provisioned(read=..., write=...))`, or use on-demand capacity.
 
@@ -205,7 +207,7 @@ def insufficient_capacity(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Requests above the capacity are throttled. DynamoDB keeps the unused capacity of the last five
     minutes for bursts, which is sufficient only for a short peak.
 
-    Fix: provision for the peak at about 70 % utilization, use auto scaling for slow changes, or use on-demand capacity.
+    Fix: provision for the peak at about 70% utilization, use auto scaling for slow changes, or use on-demand capacity.
 
     Source: developer guide, "Provisioned capacity mode" and "Burst capacity".
     """

@@ -92,7 +92,7 @@ def hot_item(subject: Subject) -> Iterator[Finding]:
     the most frequent value of each field in the primary key. A key without fields identifies one item.
 
     Why is this bad? A single item cannot be distributed across partitions. Typical hot items are counters,
-    configuration, and the item of a large customer.
+    configuration items, and the item of a large customer.
 
     Fix: distribute a counter across several items, and add up their values when reading. Cache items that are read much
     more often than they change. Events that only need to be counted can be written as separate items.
@@ -128,11 +128,11 @@ def monotonic_sort_key(subject: Subject) -> Iterator[Finding]:
     """Hot key with a monotonic sort key
 
     Finds partition keys with more than 500 write units per second at the peak, if the sort key starts with the time of
-    the write, a sequence number, or an ID that starts with the time (ULID, KSUID, UUID 7). The finding is advice if
-    only the field's name suggests this.
+    the write, a sequence number, or an ID that starts with the time (ULID, KSUID, UUID 7). The severity is advice if
+    the field's name is the only sign of such values.
 
     Why is this bad? DynamoDB splits a hot item collection by its sort key. If the sort key of each new item is greater
-    than all others, all writes go to the same half.
+    than all existing ones, all writes still go to the same partition after a split.
 
     Fix: put a field with varying values before the time, shard the partition key and read the shards in order with
     `every_shard()`, or remove items from the index when queries no longer need them.
@@ -171,8 +171,8 @@ def constant_partition_key(subject: Subject) -> Iterator[Finding]:
     """Partition key is constant
 
     Finds partition keys that are a constant ("LEADERBOARD", "ALL", "ACTIVE") or consist of the time of the write, if
-    the key has at least 100,000 items or uses more than 10 % of a partition's write or read units per second. The
-    finding is advice if only the name of a field suggests the time of the write.
+    the key has at least 100,000 items or uses more than 10% of the write or read throughput of a partition. The
+    severity is advice if the name of a field is the only sign that it contains the time of the write.
 
     Why is this bad? All items with a constant key share one partition. If the key is the day or hour of the write, the
     partition changes, but all current writes share one partition. More capacity does not increase the throughput of a

@@ -25,13 +25,13 @@ _FAR_TOO_MANY = 16
 def shard_count(subject: Subject) -> Iterator[Finding]:
     """Number of shards does not fit the load
 
-    Finds sharded keys with a load per shard that exceeds the throughput of a partition, and keys with at least 16 times
-    as many shards as the load requires.
+    Finds sharded keys whose load per shard exceeds the throughput of a partition. Also finds keys with at least 16
+    times as many shards as the load requires.
 
     Why is this bad? A key such as `FEED#{id:shard(8)}` distributes one value across eight partition keys, each with
-    1,000 write and 3,000 read units per second. If the number of shards is too low, requests are still throttled. If it
-    is too high, reads are expensive: every read queries all shards, uses at least half a read unit for each, and waits
-    for the slowest one.
+    1,000 write and 3,000 read units per second. If the number of shards is too low, requests are still throttled. If
+    the number of shards is too high, reads are expensive: every read queries all shards, uses at least half a read unit
+    for each shard, and waits for the slowest one.
 
     Fix: choose the number of shards so that each shard uses at most half of a partition's throughput at the peak.
 
@@ -76,9 +76,9 @@ def item_collection_growth(subject: Subject) -> Iterator[Finding]:
     Finds partition keys with more than 10 GB of items according to the declared item counts and sizes. The finding is
     an error in tables with a local index.
 
-    Why is this bad? A partition stores about 10 GB. DynamoDB splits a larger item collection by its sort key. If the
-    table has a local index, the collection cannot be split, and writes that add to it fail. Even after a split, a query
-    for 10 GB reads 10,000 pages, and most of the load is on the newest part.
+    Why is this bad? A partition stores about 10 GB. If an item collection is larger, DynamoDB splits it by sort key. If
+    the table has a local index, the collection cannot be split, and writes that add to it fail. Even after a split, a
+    query for 10 GB reads 10,000 pages, and the newest items usually receive most of the load.
 
     Fix: add a period to the partition key (`{user_id}#{day:month}`) and read the periods with `each(...)`, give old
     items an expiry, or use separate partition keys for items that are only read by ID.
@@ -128,7 +128,7 @@ def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
     read all items.
 
     Fix: declare `volume=Volume(count=..., bytes=Bytes(...), distinct={...})` on the entities. Approximate numbers are
-    sufficient. For a query, `expected_items=` is sufficient.
+    sufficient. For a query, you can declare `expected_items=` instead.
 
     Source: developer guide, "Best practices for designing and architecting with DynamoDB": know the size, shape and
     velocity of the data before the design.
