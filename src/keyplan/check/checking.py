@@ -18,7 +18,7 @@ from keyplan.diff.comparison import Comparison
 
 UNUSED_SUPPRESSION, UNEXPLAINED_SUPPRESSION = "KP001", "KP002"
 REFUSED = "KP000"
-"""The rule code of a finding about a declaration that raised an error, if the error has no rule code."""
+"""The code of findings about declarations that raised an error without a rule code."""
 _WORDS_OF_A_REASON = 3
 _CHANGE_CODES = "KP9"
 
@@ -47,7 +47,7 @@ CHANGE_RULES: dict[str, Rule[Comparison]] = {code: rule for code, rule in PAGES.
 
 @dataclass(frozen=True)
 class Report:
-    """The findings of a design."""
+    """The result of checking a design: the findings and the suppressed findings."""
 
     design: str
     findings: tuple[Finding, ...]
@@ -90,7 +90,7 @@ def _refused(refusal: Refusal, design: Design) -> Finding:
 def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | None = None) -> Report:
     """Check a change between two designs with the given rules, or with all change rules, and return the findings.
 
-    The report lists findings that the new design suppresses separately.
+    In the report, findings that the new design suppresses are separate from the other findings.
     """
     run = CHANGE_RULES.values() if rules is None else rules
     findings = [finding for rule in run for finding in rule.check(comparison)]
@@ -102,7 +102,7 @@ def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | Non
 def _report(
     design: Design, findings: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
 ) -> Report:
-    """Return a report on the findings that lists suppressed findings separately.
+    """Return a report on findings, in which the suppressed findings are separate from the others.
 
     A finding is added for each suppression in `judged` that is unused or has no reason. A suppression can also refer to
     `more_names`, which are names that the design does not declare.
@@ -118,7 +118,8 @@ def _report(
 def _without_implied(findings: list[Finding]) -> list[Finding]:
     """Remove the findings that another finding already explains, and return the rest.
 
-    A finding is removed if a rule that its rule names in `implied_by` has a finding with the same subject.
+    A finding is removed if its rule lists another rule in `implied_by`, and that rule has a finding with the same
+    subject.
     """
     reported = {(finding.code, finding.subject) for finding in findings}
     return [

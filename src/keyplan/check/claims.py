@@ -83,8 +83,8 @@ def milliseconds_of(text: str) -> float | None:
 
 
 def year_and_month_of(text: str) -> tuple[int, int] | None:
-    """Parse the year and month in the source of a claim. If the source contains only a year, the month is December.
-    Return None if it contains no year.
+    """Parse the year and month in the source of a claim, such as "pricing page, 2026-08". If the source contains only a
+    year, the month is December. Return None if it contains no year.
     """
     match = _DATE.search(text)
     return None if match is None else (int(match[1]), int(match[2] or 12))

@@ -1,4 +1,6 @@
-"""Size limits that follow from declarations: bytes of items and keys, nesting levels, and unbounded fields."""
+"""Computes size limits from declarations: the sizes of items and keys in bytes, nesting levels, and
+unbounded fields.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +131,7 @@ def _one_level_more(inner: list[int | None]) -> int | None:
 
 
 def grows_without_end(stored: StoredField, path: FieldPath) -> bool:
-    """Return True if no declaration limits the number of members of the list, map or set field to which `path` refers.
+    """Return True if no declaration limits the number of elements of the list, map or set field to which `path` refers.
 
     Return False if the path refers to a value within a field.
     """

@@ -1,7 +1,7 @@
 """Classifies fields by type and name: identifiers, times, tenants, assignees and increasing values.
 
-Types and `Attribute(kind=...)` are reliable. Names are only hints: because of a name, rules omit a finding or report it
-as advice.
+Types and `Attribute(kind=...)` are reliable. Names are only hints, which rules use to omit a finding or to report it
+with the severity advice.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> s
 
 
 def own_id(entity: EntitySpec) -> StoredField | None:
-    """Return an entity's required field named `id` or after the entity, such as `task_id`, if it is not part of the
+    """Return the required field that is named `id` or after the entity, such as `task_id`, if it is not part of the
     primary key. Otherwise, return None.
     """
     noun = words_of(entity.name).rpartition("_")[2]

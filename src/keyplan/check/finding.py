@@ -21,7 +21,7 @@ class Finding:
     subject: str
     """The name of the table, index, entity, pattern or consumer that the finding is about."""
     problem: str
-    """The consequence for the design in one sentence, with the numbers that show it."""
+    """One sentence that describes the consequence of the problem and includes the relevant numbers."""
     fix: str
     """An instruction for solving the problem."""
     place: Place

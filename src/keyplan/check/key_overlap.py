@@ -1,4 +1,4 @@
-"""Comparison of keys: which keys two entities share, and which keys of other entities a query's condition selects.
+"""Compares keys to find the keys that two entities can share, and the keys of other entities that a query also selects.
 
 Two templates are compared with finite automata, which takes milliseconds. Results are cached, and templates with
 different literal prefixes are not compared in this way.
@@ -147,7 +147,8 @@ class Capture:
 
 
 def template_of(value: KeyValue) -> BoundTemplate | None:
-    """Return a template for the strings that a value of a key condition can have, or None if it is not a String.
+    """Return a template that produces all possible strings of a value in a key condition, or None if the value is not a
+    String.
 
     If all fields of the value are constants, the template is a literal text.
     """

@@ -73,8 +73,8 @@ def is_declared(work: Work) -> bool:
 def units_a_second(
     works: Iterable[Work], schema: Schema, index: str, entity: EntitySpec | None = None, *, peak: bool = False
 ) -> float:
-    """Compute the write units per second that `works` use on the index named `index`, at the average rates of the
-    patterns or, if `peak` is True, at their peak rates.
+    """Compute the write units per second that the requests `works` consume on the index named `index`, at average rates
+    or, if `peak` is True, at peak rates.
 
     If `entity` is given, only writes of this entity are counted.
     """

@@ -59,7 +59,9 @@ def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
 
 
 def field_share(entity: EntitySpec, name: str) -> float | None:
-    """Return the share of the load on the most frequent value of a field, or None if it is unknown."""
+    """Return the share of the load that the most frequent value of a field receives, or None if the share
+    is unknown.
+    """
     values = entity.volume.values_of(name) if entity.volume is not None else None
     if values is not None:
         return values.hottest_share
@@ -89,7 +91,8 @@ def _placeholder_share(placeholder: BoundPlaceholder, entity: EntitySpec) -> flo
 def _field_shares(
     parts: Sequence[BoundKeyAttribute], entity: EntitySpec, sources: Mapping[str, Source], skews: Mapping[str, float]
 ) -> dict[str, float | None]:
-    """Return, for each key field, the share of the load on its most frequent value, or None if the share is unknown.
+    """Return, for each key field, the share of the load that its most frequent value receives, or None if it is
+    unknown.
 
     `sources` contains the parameter or constant from which a call takes the value of a field. `skews` contains the
     shares that other entities declare.
@@ -118,7 +121,7 @@ def key_share(
     *,
     skews: Mapping[str, float] = MappingProxyType({}),
 ) -> float | None:
-    """Return the share of the load on the most used key with these attributes, or None if the share is unknown.
+    """Return the share of the load that the most used key with these attributes receives, or None if it is unknown.
 
     The share is 1 for a constant key and 1/n for n keys with equal load. If the key contains all key fields of the
     entity, or of one of `others`, and the distribution of their values is unknown, the load is assumed to be equal for
@@ -217,7 +220,7 @@ class HotKey:
         return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
 
     def share_of(self, what: str) -> float:
-        """Return the highest share of any pattern's calls that access the key.
+        """Return the share of a pattern's calls that access the key, for the pattern with the highest share.
 
         `what` is "read" or "write". Only patterns that use such capacity units on the key are considered.
         """
@@ -320,8 +323,8 @@ def _grouped(
 
 
 def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
-    """Yield a hot key for each query that reads an index with a constant partition key in which the queried entity
-    declares no key.
+    """Yield a hot key for each query that requests a constant partition key of an index, if the queried entity declares
+    no key in this index.
 
     The load of the hot key is the load that would result if the entity declared this key.
     """

@@ -61,7 +61,7 @@ def always_expires(entity: EntitySpec) -> bool:
 
 
 def guarded_writes(subject: Subject, pattern: Pattern[..., Any]) -> list[Pattern[..., Any]]:
-    """Return the writes that depend on the result of a read, as listed in the `guards=` of its pattern."""
+    """Return the writes that depend on the result of a read. The read's pattern lists them in `guards=`."""
     names = pattern.facts.guards
     return [write for write in subject.design.patterns if write.name in names and not write.plan.reading]
 

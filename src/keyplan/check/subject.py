@@ -25,7 +25,7 @@ from keyplan.design.schema import Index
 
 @dataclass(frozen=True)
 class Subject:
-    """The design that rules check."""
+    """A design, with the computed results that rules use to check it."""
 
     design: Design
 
@@ -95,7 +95,7 @@ class Subject:
         return tuple(hot_items_of(self.design.tables, self.works))
 
     def writes_of(self, entity: EntitySpec) -> list[Work]:
-        """Return the requests that write an entity."""
+        """Return the requests that write items of an entity."""
         return [work for work in self.works if not work.plan.reading and entity in work.plan.entities]
 
     @cached_property

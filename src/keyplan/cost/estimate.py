@@ -108,7 +108,9 @@ class TableCost:
 
     @property
     def recovered_bytes(self) -> float:
-        """Return the number of bytes for which point-in-time recovery is billed: the table and its local indexes."""
+        """Return the number of bytes for which point-in-time recovery is billed: the size of the table and its local
+        indexes.
+        """
         return _recovered_bytes(self.parts)
 
     @property

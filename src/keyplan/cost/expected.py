@@ -218,7 +218,9 @@ def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
 
 
 def _average_bytes(plan: Plan, counts: Mapping[EntitySpec, float]) -> float:
-    """Return the average size in bytes of the items that a plan reads. `counts` contains their number by entity."""
+    """Return the average size in bytes of the items that a plan reads. `counts` maps each entity to the number of its
+    items that the plan reads.
+    """
     sizes = {}
     for entity in counts:
         sizes[entity] = read_size(entity, plan.index).average

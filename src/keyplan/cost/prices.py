@@ -1,4 +1,4 @@
-"""Price files by Region, each with a date and sources."""
+"""Prices by Region, which are loaded from files that state the date and the sources of the prices."""
 
 from __future__ import annotations
 

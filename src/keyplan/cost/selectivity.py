@@ -295,11 +295,11 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
 
 
 def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
-    """Return the name of a field in the terms of the entity to which the key `bound` belongs.
+    """Return the name that an entity uses for a partition key field of a query. `bound` is the entity's key.
 
-    `name` is the name that a query uses for a field in the partition key, which can be a field of another entity. For
-    example, `TXN#{id}` and `TXN#{transaction_id}` produce the same partition keys. The position in the template
-    determines the field, even if the entity has another field with the name `name`.
+    `name` is the name that the query uses for the field, which can be the name of another entity's field. For example,
+    `TXN#{id}` and `TXN#{transaction_id}` produce the same partition keys. The position in the template determines the
+    field, even if the entity has another field with the name `name`.
     """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None and same_texts(value.template, part.template):

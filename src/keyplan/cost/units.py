@@ -110,7 +110,7 @@ def _key(index: Index, entry: Item | None) -> list[object] | None:
 
 @dataclass(frozen=True)
 class ConsumedUnits:
-    """Read and write units by the name of the table, or of the table and index (table/index). Zeros are omitted."""
+    """Read and write units by table name, or by table and index name (table/index). Zeros are omitted."""
 
     read: Mapping[str, float] = field(default_factory=dict)
     write: Mapping[str, float] = field(default_factory=dict)

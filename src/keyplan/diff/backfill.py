@@ -288,7 +288,7 @@ def _entry_figures(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndex
     """Return three figures of an entity in an index: the share of its items that are in the index, the write units for
     writing one of them there, and its size in bytes.
 
-    All are 0 if `bound` is None, because the entity has no key in the index.
+    All are 0 if `bound` is None, which means that the entity has no key in the index.
     """
     if bound is None:
         return 0.0, 0, 0

@@ -296,8 +296,8 @@ def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tu
 
 
 def already_stored(pair: Entities, bound: BoundKey) -> bool:
-    """Return True if exactly those stored items that belong in an index already have the attributes of its
-    key `bound`.
+    """Return True if the stored items that belong in an index, and no other stored items, already have the attributes
+    of its key `bound`.
     """
     return all(_is_stored(pair, bound, part) for part in bound.attributes)
 

@@ -22,7 +22,7 @@ def present_share(spec: EntitySpec, field: str) -> float:
 
 
 def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: int) -> float:
-    """Return the share of items that do not have a required field, or in whose map a required attribute is missing.
+    """Return the share of items in which a required field, or a required attribute of a map in that field, is missing.
 
     `count` is the number of required attributes that can be missing, including the field itself.
     """

@@ -54,7 +54,9 @@ class LoadedDesign:
 
     @property
     def places(self) -> dict[str, Path]:
-        """Return the file that declares each table, by table name. If a name occurs twice, use the first table."""
+        """Return the file that declares each table, by table name. If two tables have the same name, the first one is
+        used.
+        """
         files: dict[str, Path] = {}
         for table in self.design.tables:
             files.setdefault(table.name, Path(table.schema.place.file).resolve())

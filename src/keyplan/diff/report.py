@@ -75,8 +75,8 @@ def _time(backfill: Backfill) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in days, hours, minutes or seconds, such as "2.5 hours". The unit is the largest of these of
-    which the duration has at least two.
+    """Format a duration, such as "2.5 hours". The unit is the largest of days, hours and minutes in which the value is
+    at least 2, or seconds for shorter durations.
     """
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:

@@ -40,7 +40,7 @@ def _online(
 
 
 def _update(phase: Phase, text: str, table: Schema, *, is_first: bool = False, **members: object) -> RolloutStep:
-    """Return a rollout step with the description `text` that sends an UpdateTable request with the given members."""
+    """Return a rollout step with the description `text` that sends an UpdateTable request with the given parameters."""
     return RolloutStep(phase, text, "UpdateTable", {"TableName": table.name, **members}, is_first=is_first)
 
 
@@ -71,7 +71,7 @@ def _billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
 
 
 def _provisioned(old: Schema, new: Schema, bought: Provisioned) -> dict[str, object]:
-    """Return the members of an UpdateTable request that sets the provisioned capacity of the table and of the global
+    """Return the parameters of an UpdateTable request that sets the provisioned capacity of the table and of the global
     indexes that exist in the old design.
 
     Indexes without a declared capacity get `bought`, the capacity of the table.

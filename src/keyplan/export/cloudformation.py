@@ -19,7 +19,7 @@ _JOINED = "Table"
 """The suffix that is appended to a logical ID if the table name consists of several words."""
 _SAME = ("TableName", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 _SAME_SETTINGS = ("BillingMode", "ProvisionedThroughput", "WarmThroughput", "TableClass", "DeletionProtectionEnabled")
-"""The members of a CreateTable request that have the same name and format as a property in a template."""
+"""The parameters of a CreateTable request that have the same name and format as a property in a template."""
 
 
 def template(design: Design, tables: Sequence[TableResource]) -> str:

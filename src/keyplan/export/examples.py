@@ -142,9 +142,9 @@ def _is_within_bounds(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
 
 
 def of_least_length(value: Any, least: int) -> Any:
-    """Extend a collection or bytes object to at least `least` members, and return the result.
+    """Extend a collection or bytes object to at least `least` elements, and return the result.
 
-    The added members are similar to the existing ones. An empty value is returned unchanged.
+    The added elements are similar to the existing ones. An empty value is returned unchanged.
     """
     missing = least - len(value)
     if missing <= 0 or not value:
@@ -161,7 +161,7 @@ def of_least_length(value: Any, least: int) -> Any:
 
 
 def _others(member: Any, count: int) -> Iterator[Any]:
-    """Yield up to `count` values that differ from `member`, to add to a set."""
+    """Yield up to `count` values that differ from `member`, a value in a set. They can be added to the set."""
     for number in range(1, count + 1):
         if isinstance(member, str):
             yield f"{member[:-1]}{number}{member[-1:]}"

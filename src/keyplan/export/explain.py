@@ -1,4 +1,4 @@
-"""Explains patterns in the way that EXPLAIN does in SQL: request, plan, cost and findings.
+"""Explains patterns by their request, plan, cost and findings, similar to EXPLAIN in SQL.
 
 Also explains consumers, and summarizes the patterns of a design.
 """

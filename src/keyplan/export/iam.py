@@ -289,7 +289,7 @@ def _selected(pattern: Pattern[..., Any]) -> Limits:
     """Return the IAM conditions that limit a read to the data that its pattern requests: a count, or certain
     attributes.
 
-    A pattern requests the same data in every call.
+    Every call to a pattern requests the same attributes.
 
     Source: API reference, Query: a ProjectionExpression without Select is SPECIFIC_ATTRIBUTES.
     """

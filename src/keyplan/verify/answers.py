@@ -171,10 +171,11 @@ def _key_tests_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]
 
 @lru_cache(maxsize=4096)
 def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
-    """Return, by the field names of the other entities in a plan, this entity's name for the same attribute.
+    """Return a mapping from the field names of other entities in a plan to the names that this entity uses for the same
+    attributes.
 
-    A condition compares attributes, which entities can store under different field names. The name is "" if the entity
-    does not store the attribute. The condition is then false.
+    A condition compares attributes, which entities can store under different field names. A field name is mapped to ""
+    if this entity does not store the attribute. The condition is then false.
     """
     own = {stored.attribute: name for name, stored in spec.fields.items()}
     return {

@@ -275,8 +275,8 @@ class ArgumentGenerator:
 def _in_order_of_choice(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
     """Return the steps of a transaction in the order in which their arguments are chosen.
 
-    Steps that are repeated for each member of a list in an attribute of a parameter come first, because their arguments
-    become the members of the list.
+    Steps that are repeated for each element of a list in an attribute of a parameter come first, because their
+    arguments become the elements of the list.
     """
     return sorted(
         steps, key=lambda step: not (step.repeated is not None and _is_parameter_member(step.repeated.values))

@@ -44,7 +44,7 @@ Role = Literal[
 - low, high: a bound that is less than or equal to the value, or greater than or equal to it
 - above, below: a bound that is greater than the value, or less than it
 - prefix: the start of the value
-- part: a substring of a string, a member of a collection or a map key
+- part: a substring of a string, an element of a collection or a map key
 - version: the version of the item
 - new: another value for the field
 - amount: a number to add
@@ -333,9 +333,9 @@ class ParameterValues:
     def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
         """Return a bound for a range, which is valid for both the parameter and the field.
 
-        The bound is the first valid one of `fits`. If none is valid, values are generated, and the first one is
-        returned for which the range contains the value in the item `target`. If no such value is generated, return any
-        of them.
+        The bound is the first valid value in `fits`. If none is valid, values are generated until the range contains
+        the value in the item `target`. If this does not succeed after several attempts, one of the generated values is
+        returned.
         """
         accepted = next((value for value in fits if self._is_accepted(spec, use, value)), None)
         if accepted is not None:
@@ -363,8 +363,8 @@ class ParameterValues:
         return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
 
     def part(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
-        """Return a part of the value that the item `target` has in the field `use.field`: the start of a string, a
-        member of a set or list, or a key of a map.
+        """Return a part of the value that the item `target` has in the field `use.field`: the start of a string, an
+        element of a set or list, or a key of a map.
         """
         value = getattr(target, use.field)
         if isinstance(value, str):
@@ -414,7 +414,7 @@ def _takes(annotation: Any, value: Any) -> bool:
 def _value_within(value: Any, use: ParameterUse) -> Any:
     """Return the value to which the path `use.within` leads from the value of a field, or None.
 
-    If a part of the path is a parameter, which can be any map key or list position, the first member is used.
+    If a part of the path is a parameter, which can be any map key or list position, the first element is used.
     """
     for part in use.within:
         if isinstance(value, BaseModel):

@@ -42,7 +42,7 @@ from keyplan.verify.values import SampleError, ValueGenerator
 
 Progress = Callable[[str, int, int], None]
 """A function that is called with a name, the number of completed steps and the total number of steps. For example,
-these are the entity, the number of loaded items and the number of items to load.
+these are the name of an entity, the number of its items that have been loaded, and the number of items to load.
 """
 
 

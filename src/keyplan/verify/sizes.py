@@ -164,7 +164,7 @@ class SizeAdjuster:
         object.
 
         The change maps the name of the field to the new list. It is empty if the model has examples or none of the
-        fields is a list. The second member of the result is None, because the remaining number of bytes is not known.
+        fields is a list. The second element of the result is None, because the remaining number of bytes is not known.
         """
         for name in () if examples_of(self._spec.model) else names:
             stored, value = self._spec.fields[name], getattr(entity, name)

@@ -141,9 +141,9 @@ def _size(condition: Condition, operand: Any) -> int:
 
 
 def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
-    """Return `value` as a string or collection with `size` characters or members, or None if this is not possible.
+    """Return `value` as a string or collection with `size` characters or elements, or None if this is not possible.
 
-    Members are removed from the end, or `more` is called to generate additional ones.
+    Elements are removed from the end, or `more` is called to generate additional ones.
     """
     value = more() if value is None else value
     if isinstance(value, str):
