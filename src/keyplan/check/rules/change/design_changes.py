@@ -140,11 +140,11 @@ def key_template_changed(comparison: Comparison) -> Iterator[Finding]:
     Why is this bad? A template affects new writes only. Reads with new keys do not find stored items, a create does not
     detect that an item exists, and stored items remain in indexes under their old keys.
 
-    Fix: deploy a version that reads both forms of the key. When every running version reads both, write the new form
-    and rewrite stored items. Then read only the new form. `keyplan diff` shows the stages of the rollout, the number of
-    items to rewrite, the write units and the duration. To change a primary key, use one transaction for each item: it
-    puts the item under the new key, deletes the old item, and stores the new key in the guard items that reserve the
-    item's unique values.
+    Fix: deploy a version of the program that reads both the old and the new form of the key. When every running version
+    reads both, write the new form and rewrite stored items. Then read only the new form. `keyplan diff` shows the
+    stages of the rollout, the number of items to rewrite, the write units and the duration. To change a primary key,
+    use one transaction for each item: it puts the item under the new key, deletes the old item, and stores the new key
+    in the guard items that reserve the item's unique values.
 
     Source: developer guide, "Core components of Amazon DynamoDB"; API reference, UpdateItem, Key: an item's primary key
     cannot be updated.
@@ -216,7 +216,7 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
 
     Finds global indexes that are added to a table with stored items.
 
-    Why is this bad? DynamoDB backfills the index. It does not charge for reading the table, but each item that is
+    Why is this bad? When DynamoDB backfills an index, it does not charge for reading the table, but each item that is
     copied into the index uses write units of the index. If the index has too little write capacity, the backfill takes
     a long time, and writes to the table are throttled. If a template produces the index key, stored items do not
     contain the key attributes, and a program must add them to each item.

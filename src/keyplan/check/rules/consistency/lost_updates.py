@@ -98,7 +98,8 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
     A field with declared choices is a state if something depends on its value: a condition on another write, a read
     with `decides=`, a condition on an index key (`only_if=`), a consumer's filter, or another update that sets it to a
     constant. The severity is advice if the name of the field (status, state, stage or phase) is the only sign that the
-    field is a state. Other fields with choices, such as a color or a severity, are settings, which may be overwritten.
+    field is a state. Other fields with choices, such as a color or a severity, are assumed to be settings that callers
+    may overwrite.
 
     Why is this bad? A program reads a pending booking and approves it, but another program has already rejected it.
     Without a condition, the later write wins and both callers assume that their decision is stored.
@@ -291,8 +292,8 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
     because it is assumed to be a bulk load.
 
     Why is this bad? BatchWriteItem puts and deletes whole items one by one. It supports neither updates nor conditions,
-    and some of the writes can fail. Putting an item that was read earlier overwrites changes that were made since the
-    read.
+    and some of the writes in a batch can fail while others succeed. Putting an item that was read earlier overwrites
+    changes that were made since the read.
 
     Fix: use single updates with a condition, which cost the same, or transactions of up to 100 writes. Keep batches for
     loading data and for items that never change.

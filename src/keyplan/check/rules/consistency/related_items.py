@@ -93,9 +93,9 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A delete removes one item. The comments on a post or the members of a team remain and are billed.
     If an item with the same key is created later, they become children of the new item.
 
-    Fix: delete the children with `batch_delete` after a query, before or after the delete, or in one transaction if
-    they are few. Alternatively, give the children an expiry, handle the owner's `Removed` event in a consumer, or keep
-    the item and mark it as deleted.
+    Fix: query the children and delete them with `batch_delete`, before or after the owner is deleted. If an owner has
+    only a few children, delete all these items in one transaction. Alternatively, give the children an expiry, handle
+    the owner's `Removed` event in a consumer, or keep the item and mark it as deleted.
 
     Source: API reference, DeleteItem (deletes a single item) and BatchWriteItem.
     """

@@ -26,7 +26,7 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
     Finds patterns with `retried=True` that add to a number or append to a list, unless a condition makes a repeated
     call fail.
 
-    Why is this bad? A caller that receives no response cannot know whether the write happened. If it repeats an
+    Why is this bad? A caller that receives no response cannot know whether the write happened. If the caller repeats an
     addition, the amount is added twice. keyplan sends an idempotency token with each transaction: if the same call
     sends the transaction again within ten minutes, DynamoDB does not apply it twice. A second call uses a new token, so
     its transaction is applied.

@@ -97,8 +97,8 @@ def orphaned_uniqueness_guard(subject: Subject) -> Iterator[Finding]:
     Why is this bad? The value cannot be used again, although its owner no longer exists or has another value.
 
     Fix: declare `unique=("email",)`. keyplan then writes, replaces or deletes the item that reserves the value in the
-    same transaction as the owner. If you declare a guard entity yourself, delete the guard in each transaction that
-    deletes the owner or changes the value.
+    same transaction as the owner. If you declare a guard entity yourself, delete the guard item in each transaction
+    that deletes the owner or changes the value.
 
     Source: AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
     """

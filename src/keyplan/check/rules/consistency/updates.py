@@ -174,8 +174,8 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
 
     Finds updates that subtract from a number field without a declared minimum, if the update has neither a condition on
     the field nor an expected value or version. The severity is warning if another write of the entity has a condition
-    that the amount is sufficient. It is advice if the name of the field (balance, stock, available, remaining, credits)
-    is the only sign that it contains a remaining amount. KP617 reports fields with a minimum.
+    that requires a sufficient amount. It is advice if the name of the field (balance, stock, available, remaining,
+    credits) is the only sign that it contains a remaining amount. KP617 reports fields with a minimum.
 
     Why is this bad? Two callers read a balance of 50, and each subtracts 40. Both succeed, and the balance is -30.
 

@@ -21,7 +21,8 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
     reported in one finding.
 
     Why is this bad? A faulty deployment can empty a table in minutes. Point-in-time recovery restores the state at any
-    second of the last 35 days into a new table. Without it, only manual backups can be restored.
+    second of the last 35 days into a new table. Without point-in-time recovery, a table can only be restored from
+    manual backups.
 
     Fix: declare `point_in_time_recovery=True`.
 

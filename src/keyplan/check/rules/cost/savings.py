@@ -23,14 +23,14 @@ def capacity_mode(subject: Subject) -> Iterator[Finding]:
 
     Finds tables whose cost at the declared rates would be at least a third lower in the other capacity mode, if this
     saves at least five times the design's `cost_floor` per month. On-demand cost is based on average rates, and
-    provisioned cost on peak rates at 70% utilization. Tables with queries that read an unknown number of items are
-    skipped. KP509 reports these queries.
+    provisioned cost on peak rates at 70% utilization. A table is skipped if one of its queries reads an unknown number
+    of items (KP509 reports such queries).
 
     Why is this bad? On-demand capacity is billed per request. Provisioned capacity is billed by the hour, even if it is
     not used. A steady load is much cheaper with provisioned capacity. A rare or bursty load is cheaper with on-demand
     capacity.
 
-    Fix: declare the other mode. The mode can be changed while the table is in use.
+    Fix: declare the other capacity mode. The capacity mode can be changed while the table is in use.
 
     Source: developer guide, "DynamoDB throughput capacity" and "Cost optimization: evaluate your table capacity mode";
     the prices included with keyplan.

@@ -79,7 +79,7 @@ def no_dead_letter_destination(subject: Subject) -> Iterator[Finding]:
     """Consumer has no dead-letter destination
 
     Finds consumers without `on_failure=`. Consumers without `retries=` are reported only by KP708, whose fix includes
-    both options.
+    both `retries=` and `on_failure=`.
 
     Why is this bad? After the last retry, or when the record expires from the stream, the change is dropped. The lost
     change is not stored anywhere, so the aggregate, search index or data lake that the consumer maintains remains
@@ -115,7 +115,7 @@ def missing_stream_image(subject: Subject) -> Iterator[Finding]:
     after it, or both. A consumer that compares the images needs both, and a consumer of deletions needs the old image.
     The view type of a stream cannot be changed: a new stream replaces the old one.
 
-    Fix: declare `stream="NEW_AND_OLD_IMAGES"`. It has no additional cost.
+    Fix: declare `stream="NEW_AND_OLD_IMAGES"`. This view type has no additional cost.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (StreamViewType).
     """
@@ -278,15 +278,16 @@ def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
 def modifications_ignored(subject: Subject) -> Iterator[Finding]:
     """Consumer ignores modifications
 
-    Finds consumers that handle `Inserted` but not `Modified` for an entity, if writes change a field of the entity that
-    has a fixed set of values.
+    Finds consumers that handle `Inserted` but not `Modified` for an entity, if writes to existing items of this entity
+    change a field that has a fixed set of values.
 
     Why is this bad? If a put replaces an existing item, or its state changes, the change is delivered as `Modified`.
     For example, a consumer that handles only `Inserted` receives each attempt when its status is "in-progress", but
     never when it becomes "completed".
 
     Fix: handle `Modified` too, with `filter=changed("status", becomes="completed")`. This filter matches items that
-    change to this value and items that are created with it. It requires the old and the new image.
+    change to this value and items that are created with it. The filter requires that stream records contain both the
+    old and the new image.
 
     Source: developer guide, "Change data capture for DynamoDB Streams" (INSERT, MODIFY and REMOVE records).
     """
@@ -329,9 +330,9 @@ def stream_without_consumer(subject: Subject) -> Iterator[Finding]:
 
     Finds tables with `stream=` and at least one pattern, if the design declares no consumer of the stream.
 
-    Why is this bad? Stream records are deleted after 24 hours. Changes that nothing reads in that time are lost, and a
-    consumer that is added later does not receive them. If a function outside the design reads the stream, keyplan
-    cannot check which images and events the function needs, or how it handles failures.
+    Why is this bad? Stream records are deleted after 24 hours. Changes that no consumer reads within this time are
+    lost, and a consumer that is added later does not receive them. If a function outside the design reads the stream,
+    keyplan cannot check which images and events the function needs, or how it handles failures.
 
     Fix: declare the consumer (`@table.on_change(Task)`), or remove `stream=`: a stream can be enabled later without
     downtime. Suppress the finding if a program outside the design reads the stream.

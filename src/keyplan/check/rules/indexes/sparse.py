@@ -213,8 +213,8 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Copies of all other items are written to the index, stored, and updated with each change, but never
     read.
 
-    Fix: give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open")`. An item that
-    leaves the state is then deleted from the index.
+    Fix: give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", only_if=F.status == "open")`. When an item
+    no longer satisfies the condition, it is deleted from the index.
 
     Source: developer guide, "Take advantage of sparse indexes".
     """

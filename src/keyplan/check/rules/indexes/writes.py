@@ -48,8 +48,8 @@ def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
     key are reported in one finding.
 
     Why is this bad? When an index key changes, DynamoDB deletes the old item from the index and writes a new one. Each
-    write to the table then causes two index writes. For fields such as points, counters and `updated_at`, these writes
-    cause most of the cost. All items with the same partition key share 1,000 write units per second.
+    write to the table then causes two index writes. For fields such as points, counters and `updated_at`, these index
+    writes can cause most of the cost. All items with the same partition key share 1,000 write units per second.
 
     Fix: do not use the field in index keys: sort the results in the program, or use a copy of the field that is updated
     periodically. Alternatively, shard the index key.

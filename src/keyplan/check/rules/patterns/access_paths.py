@@ -29,10 +29,10 @@ def no_matching_key(subject: Subject) -> Iterator[Finding]:
     """No key or index serves the pattern
 
     Finds patterns that specify a partition key without values for all its fields. Also finds entities that cannot be
-    looked up by the fields in `found_by`, because these fields form neither a key of the table or an index nor a unique
-    value. The severity is warning if the fields identify a partition, because a query can then find the item, although
-    it must read the whole partition. Fields in the middle of a sort key can be omitted from `found_by`: with the
-    partition key `{country}` and the sort key `{state}#{city}`, `("country", "city")` is not reported.
+    looked up by the fields in `found_by`, because these fields are neither a key of the table or of an index nor
+    declared as unique. The severity is warning if the fields identify a partition, because a query can then find the
+    item, although it must read the whole partition. Fields in the middle of a sort key can be omitted from `found_by`:
+    with the partition key `{country}` and the sort key `{state}#{city}`, `("country", "city")` is not reported.
 
     Why is this bad? A key condition must specify every field of the partition key, and optionally leading fields of the
     sort key. Without the partition key, only a scan of all items finds the item.

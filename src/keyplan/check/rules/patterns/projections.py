@@ -23,9 +23,9 @@ def attribute_not_projected(subject: Subject) -> Iterator[Finding]:
     """Index does not project an attribute that is read
 
     Finds patterns that read an index and need attributes that the index does not project. The finding is an error for
-    required fields and filters, and a warning for optional fields, unless a condition on the index key (`only_if`)
-    states that items in the index do not have the field. Also finds indexes that patterns read but whose projection is
-    not declared.
+    required fields and filters, and a warning for optional fields. An optional field is not reported if a condition on
+    the index key (`only_if`) states that items in the index do not have this field. Also finds indexes that patterns
+    read but whose projection is not declared.
 
     Why is this bad? A query on a global index returns only projected attributes. Without a required field, the item
     cannot be returned as its entity. A missing optional field is returned as None although the item in the table has a
@@ -101,7 +101,7 @@ def _read_as_default(entity: EntitySpec, index: Index) -> set[str]:
 def local_index_fetch(subject: Subject) -> Iterator[Finding]:
     """Query on a local index fetches every item from the table
 
-    Finds queries on a local secondary index that need attributes that the index does not project.
+    Finds queries on a local secondary index if the index does not project all attributes that the query needs.
 
     Why is this bad? For such a query, DynamoDB also reads each whole item from the table, which uses at least half a
     read unit per item. The query itself is billed for the total size of the items on a page, but each fetch is rounded

@@ -303,8 +303,8 @@ def missing_rate(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A pattern without a rate adds no cost to estimates, and rules for throughput, hot keys and cost
     ignore it.
 
-    Fix: declare an order of magnitude: `rate=Rate(average=20, peak=200)` calls per second, or
-    `Rate.monthly(1_000_000)`.
+    Fix: declare at least the order of magnitude. For example, `rate=Rate(average=20, peak=200)` declares calls per
+    second, and `rate=Rate.monthly(1_000_000)` declares calls per month.
 
     Source: design language of keyplan; developer guide, "NoSQL design": know the access patterns first.
     """

@@ -245,10 +245,10 @@ def offset_or_count(subject: Subject) -> Iterator[Finding]:
     or page (advice).
 
     Why is this bad? DynamoDB does not support offsets: to read page 50, a program must read pages 1 to 49. A count
-    reads every item, is billed for the size of all items, and needs a request per 1 MB.
+    reads every item, is billed for the size of all items, and needs one request per 1 MB of items.
 
-    Fix: continue with the cursor of the previous page. Store counts in an item that the writing transaction updates
-    (`.add(count=1)`), or that a consumer of the stream updates if a delay is acceptable.
+    Fix: continue with the cursor of the previous page. Store a count in an item that is updated in the same transaction
+    as the write (`.add(count=1)`). If a delay is acceptable, a consumer of the stream can update this item.
 
     Source: developer guide, "Paginating table query results" and "Counting the items in the results".
     """
@@ -286,8 +286,8 @@ def range_end_excluded(subject: Subject) -> Iterator[Finding]:
     included (warning).
 
     Why is this bad? Ranges compare whole keys. `BETWEEN "DUE#2025-10-01#" AND "DUE#2025-10-31#"` excludes all tasks of
-    the 31st, because `DUE#2025-10-31#task-7` is greater than `DUE#2025-10-31#`. Conversely, `> "DUE#2025-10-31#"`
-    includes all of the 31st.
+    the 31st, because `DUE#2025-10-31#task-7` is greater than `DUE#2025-10-31#`. Conversely, the condition `>
+    "DUE#2025-10-31#"` includes all tasks of the 31st.
 
     Fix: use an upper bound that is greater than all keys with the prefix, such as `DUE#{end}$` ("$" is the next
     character after "#"). Alternatively, pass field values: `sk.between(due=(start, end))` includes both ends.
@@ -363,9 +363,9 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
     """Query for the newest items returns the oldest
 
     Finds queries with a limit whose name contains recent, latest, newest or last, if they do not return the newest
-    items. Either their sort key contains the time of the write and is read in ascending order, or it starts with a
-    random UUID. Queries with a range that the caller passes, and queries with a declared order (`ordered_by=`), are not
-    reported.
+    items. The sort key of such a query either contains the time of the write and is read in ascending order, or starts
+    with a random UUID. Queries with a range that the caller passes, and queries with a declared order (`ordered_by=`),
+    are not reported.
 
     Why is this bad? By default, a query reads in ascending order of the sort key. With a limit, it always returns the
     oldest items. Random IDs are not sorted by time in either direction.
@@ -480,8 +480,8 @@ def _is_ranked(plan: Plan, entity: EntitySpec, name: str) -> bool:
 def range_crosses_period(subject: Subject) -> Iterator[Finding]:
     """Range crosses the period of its partition
 
-    Finds queries with a range of timestamps whose partition key contains the month (or another period) of one bound of
-    the range. A query is not reported if the caller passes the period as a separate parameter.
+    Finds queries for a range of timestamps if the queried partition key contains the month (or another period) of one
+    bound of the range. A query is not reported if the caller passes the period as a separate parameter.
 
     Why is this bad? A key such as `METER#{meter}#{at:month}` stores each month in a separate partition, and a query
     reads one partition. `pk(meter=meter, at=start).sk.between(at=(start, end))` reads the month of `start` and omits
