@@ -24,7 +24,7 @@ from keyplan.design.planning.indexes import fetched_attributes, missing_in_plan,
 from keyplan.design.planning.plan import Plan
 
 _FLAGS = {"KP806": "point_in_time_recovery", "KP807": "deletion_protection"}
-"""The table option that fixes a finding when it is set to True, by rule code."""
+"""The table option to set to True in order to fix a finding, by rule code."""
 _PROJECTIONS = frozenset({"KP306", "KP307"})
 _SILENT = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}

@@ -50,8 +50,8 @@ def _is_text(placeholder: BoundPlaceholder) -> bool:
 
 
 def _keeps_declared_order(entity: EntitySpec, name: str) -> bool:
-    """Return True if the stored values of a field sort in the order of its values or, for choices, in the declared
-    order.
+    """Return True if the stored values of a field sort like its values or, for a field with choices, in the declared
+    order of the choices.
     """
     stored = entity.fields[name]
     values = list(stored.declared.stored_choices)

@@ -324,8 +324,8 @@ def _shards(value: KeyValue, name: str) -> int:
 
 
 def _literal_partitions(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, BoundKeyAttribute]]:
-    """Yield each partition key that a query specifies as a literal text, such as STATUS#OPEN, for a key attribute with
-    one field.
+    """Yield each value of a partition key attribute that a query specifies as a literal text, such as STATUS#OPEN. Only
+    attributes that contain one field are considered.
 
     Each result contains the name of the field, the text, and the key attribute.
     """

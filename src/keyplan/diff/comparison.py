@@ -62,7 +62,7 @@ class Comparison:
     @cached_property
     def changes(self) -> tuple[DesignChange, ...]:
         """Return all changes between the two designs. Changes that require the most work come first, and changes with
-        the same verdict are in the order of the designs.
+        the same verdict are in the order in which the designs declare their subjects.
         """
         changes = [*table_changes(self.old.tables, self.new.tables), *pattern_changes(self.old, self.new)]
         return tuple(sorted(changes, key=lambda change: VERDICTS.index(change.verdict)))

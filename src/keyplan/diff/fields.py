@@ -94,14 +94,14 @@ def field_changes(pair: Entities) -> Iterator[DesignChange]:
 
 
 def rewritten_attributes(pair: Entities) -> set[str]:
-    """Return the attributes of stored items that changes to fields rewrite."""
+    """Return the attributes that must be rewritten in stored items because of changes to fields."""
     works = [change.work for change in field_changes(pair) if isinstance(change.work, Rewrite)]
     return {attribute for work in works for attribute in work.attributes}
 
 
 def _lookalikes(pair: Entities) -> dict[str, StoredField]:
-    """Return, by the name of each added field, the removed field of the same type. Fields without exactly one such
-    counterpart are omitted.
+    """Return a mapping from the name of each added field to the removed field with the same type. An added field is
+    omitted if it does not have exactly one such counterpart.
 
     Key fields that were only renamed are not included.
     """

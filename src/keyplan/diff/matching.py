@@ -81,7 +81,8 @@ def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | 
 
 
 def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable | None]) -> dict[str, N]:
-    """Return, by the name of each added declaration, the removed declaration for which `shape` returns the same value.
+    """Return a mapping from the name of each added declaration to the removed declaration for which `shape` returns the
+    same value.
 
     A value that `shape` returns for several removed or several added declarations is ignored.
     """

@@ -241,8 +241,8 @@ def index_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 
 def _lookalikes(before: Mapping[str, Index], after: Mapping[str, Index]) -> Mapping[str, Index]:
-    """Return, by the name of each new index, the removed index with the same key and projection. Indexes without
-    exactly one such counterpart are omitted.
+    """Return a mapping from the name of each new index to the removed index with the same key and projection. A new
+    index is omitted if it does not have exactly one such counterpart.
     """
     removed = [index for name, index in before.items() if name not in after]
     come = [index for name, index in after.items() if name not in before]

@@ -80,7 +80,9 @@ class _Pair:
 
 
 def losses(old: StoredField, new: StoredField) -> list[Loss]:
-    """Return the reasons why values of the old field might be unreadable with the new field, or an empty list."""
+    """Return the reasons why stored values of the old field might be unreadable as values of the new field, or an empty
+    list.
+    """
     absences = list(_presence(old, new))
     if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
         return [*absences, Loss("type", f"stored as {old.type_code}, read as {new.type_code}")]

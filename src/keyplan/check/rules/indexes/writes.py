@@ -84,7 +84,9 @@ def _moved_entry(work: Work, bound: BoundIndexKey, moved: list[str], rate: Rate)
 
 
 _AMPLIFICATION = 5.0
-"""The lowest reported ratio of all write units to the table's write units: indexes then cause 80% of the write cost."""
+"""The lowest reported ratio of all write units to the table's write units. At this ratio, indexes cause 80% of the
+write cost.
+"""
 
 
 @design_rule("KP406", "warning")

@@ -454,7 +454,7 @@ def descending_by_choice(subject: Subject) -> Iterator[Finding]:
 
 
 def _choice_before_time(plan: Plan, entity: EntitySpec) -> tuple[StoredField, StoredField] | None:
-    """Return a field with choices and a time, if query results are sorted by the first and then by the second.
+    """Return a field with choices and a time field if query results are sorted by these two fields, in this order.
     Otherwise, return None.
     """
     fields = [entity.fields[attribute.field] for attribute in order_of(plan, entity)][:2]

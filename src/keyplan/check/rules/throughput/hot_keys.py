@@ -224,8 +224,8 @@ def _constant_key(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec
 
 
 def _peak_of_new_items(subject: Subject, entity: EntitySpec, index: Index | None) -> float:
-    """Return the total peak load, in write units per second, that patterns put on a table or index when they put whole
-    items of an entity.
+    """Return the peak load, in write units per second, that all puts of whole items of an entity cause on a table or
+    index.
     """
     works = [work for work in subject.writes_of(entity) if work.plan.item is not None and is_declared(work)]
     units = [work.units.write if index is None else work.units.indexes.get(index.name, 0.0) for work in works]
