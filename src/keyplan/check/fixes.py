@@ -1,4 +1,4 @@
-"""Automatic fixes for findings, which edit the source code of a design, such as enabling a table's deletion protection.
+"""Automatic fixes for findings. A fix edits the source code of a design, for example to enable deletion protection.
 
 An edit adds or changes one option in the call that declares a table or an index. The rest of the file does not change.
 The edit is refused if the call cannot be found or the current value of the option is not a literal.

@@ -41,7 +41,7 @@ def is_constant(source: Source) -> bool:
 
 
 def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
-    """Return the share of the most frequent value of each key field of a counter, if another entity declares it.
+    """Return, for each key field of a counter, the share of its most frequent value that another entity declares.
 
     A counter is an item to which the plan adds a number. For other plans, the result is empty. For example, if a third
     of all votes are for one poll, a third of the additions go to the counter of that poll.

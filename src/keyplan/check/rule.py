@@ -60,7 +60,9 @@ class Rule(Generic[S]):
     finding is removed.
     """
     of_absence: bool = False
-    """True if the rule reports missing declarations. It is skipped if a declaration of the design raised an error."""
+    """True if the rule reports missing declarations. Such a rule is skipped if a declaration of the design raised an
+    error.
+    """
 
     @property
     def title(self) -> str:

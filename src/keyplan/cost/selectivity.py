@@ -212,7 +212,9 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
 
 
 def partition_fields(plan: Plan, entity: EntitySpec) -> set[str]:
-    """Return the fields whose values are in the partition key of a query, from parameters or a literal text."""
+    """Return the fields whose values a query's partition key contains. A value is a parameter or part of a literal
+    text.
+    """
     bound, partition = entity.key_in(plan.index), () if plan.key is None else plan.key.partition
     named = {name for value in partition for name in value.sources}
     return named | _values_written(partition, () if bound is None else bound.partition).keys()

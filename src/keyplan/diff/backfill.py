@@ -28,8 +28,8 @@ that owns the value. Writing it uses one write unit.
 def seconds_of(
     written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
 ) -> float | None:
-    """Return how many seconds a table and its indexes need for a number of write units. Return None if one of them has
-    no spare capacity.
+    """Return how many seconds it takes to use the given write units on a table and its indexes. Return None if one of
+    them has no spare capacity.
 
     `written` is the number of write units on the table. `indexes` contains the write units on each index, by index
     name. Local indexes use the capacity of the table. `month` contains the declared load, which reduces the spare

@@ -285,9 +285,9 @@ def _from_keys(pair: Entities) -> set[str]:
 
 
 def key_names(pair: Entities) -> dict[str, str]:
-    """Return the old name of each new field, including key fields that were renamed.
+    """Return the old name of each field that exists in both designs, by its new name, including renamed key fields.
 
-    A new and a removed field at the same position of the primary key count as the same field.
+    A removed field and an added field at the same position of the primary key are assumed to be one renamed field.
     """
     names = field_names(pair.old, pair.new)
     for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):

@@ -1,7 +1,7 @@
 """Exports a design as dynamodb_data_model.json, the data model of the AWS DynamoDB MCP server.
 
 The server's `generate_resources` tool generates a CDK app for the tables of the model. Its
-`dynamodb_data_model_validation` tool creates them, puts the items and runs the commands of the access patterns.
+`dynamodb_data_model_validation` tool creates these tables, puts the items and runs the commands of the access patterns.
 
 Source: github.com/awslabs/mcp, src/dynamodb-mcp-server, version 2.1.8: prompts/json_generation_guide.md (file format),
 cdk_generator/models.py (accepted input), cdk_generator/templates/stack.ts.j2 (output), model_validation_utils.py

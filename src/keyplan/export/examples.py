@@ -67,7 +67,9 @@ _COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: 
 _NOW_S = int(EXAMPLE_TIMESTAMP.timestamp())
 _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
 _VARIETY = 8
-"""The maximum number of different values for fields with the same regular expression, in an example with all fields."""
+"""The maximum number of different values for fields with the same regular expression, in an example with values for all
+fields.
+"""
 _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
 """The errors that are raised if an example value is not valid."""
 

@@ -7,7 +7,7 @@ tasks. Fields that are not part of a partition key have the declared number of v
 The values of each field are generated independently. However, if an entity has all key fields of another entity, their
 values are taken from one key of that entity. For example, the organization and project of a task belong to one project.
 If a pattern specifies a key as text, the text is compared with the entity's template to determine the fields to which
-its parameters belong.
+the parameters in the text belong.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _Z99 = _NORMAL.inv_cdf(0.99)
 _SPREAD = 0.1
 """The standard deviation (sigma) of the log-normal distribution if only the average size is declared."""
 _MOST = 400_000
-"""The maximum length of a text without a declared maximum, which is slightly less than the maximum item size."""
+"""The maximum length of a generated text if no maximum is declared. It is slightly less than the maximum item size."""
 FILLER = "lorem ipsum dolor sit amet "
 
 

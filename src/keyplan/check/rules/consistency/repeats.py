@@ -97,7 +97,7 @@ def _is_unconditional(step: TransactionStep) -> bool:
 
 
 def counted_in(plan: Plan) -> list[str]:
-    """Return the fields to which a write adds a number or appends values, each with the name of its entity."""
+    """Return the fields to which a write adds a number or appends values, as names such as "Poll.votes"."""
     return [f"{plan.entity.name}.{name}" for name in _counted(plan)]
 
 
@@ -118,8 +118,8 @@ def _counted(plan: Plan) -> list[str]:
 def _is_self_invalidating(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
     """Return True if a write makes its own condition false, so that the write fails when it is repeated.
 
-    `changed` are the fields that the write changes. `counted` are the fields to which it adds or appends. Such a change
-    is not considered to make a lower or upper bound false.
+    `changed` are the fields that the write changes. `counted` are the fields to which it adds or appends. A lower or
+    upper bound on a field in `counted` is assumed to remain true.
     """
     if isinstance(condition, AndCondition):
         return any(_is_self_invalidating(part, changed, counted) for part in condition.parts)

@@ -214,8 +214,8 @@ def _mixed(first: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKe
 
 
 def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
-    """Return the first pair of placeholders that are at the same position of two templates and encode the same field,
-    or two times, in different formats. Return None if no such pair exists.
+    """Return the first pair of placeholders that are at the same position in two templates, and that encode the same
+    field or two time fields in different formats. Return None if no such pair exists.
     """
     for first, second in zip(left.parts, right.parts, strict=False):
         if isinstance(first, Text) or isinstance(second, Text):
