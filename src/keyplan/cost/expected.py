@@ -306,7 +306,7 @@ def _write(plan: Plan, *, enclosed: bool = False) -> Units:
 
 
 def _reads(plan: Plan, *, enclosed: bool) -> int:
-    """Return how often a write reads its item in addition to the write: 0, 1 or 2 times.
+    """Return the number of additional requests with which a write reads its item: 0, 1 or 2.
 
     The item is read before the write if the items that reserve its unique values might have to change. In this case, it
     is also read after the write if the pattern returns it. A step of a transaction (`enclosed`) does not return an

@@ -357,7 +357,7 @@ def _change(
     work: Rewrite | None = None,
     steps: tuple[RolloutStep, ...] = (),
 ) -> DesignChange:
-    """Return a change to one field. If `old` is True, the field does not exist in the new design."""
+    """Return a change to the field with the name `field`. If `old` is True, the field exists only in the old design."""
     here = pair.new.place if old or field not in pair.new.fields else _field_place(pair.new, field)
     location = place if place is not None else _place_in_old(pair, field)
     return DesignChange(kind, verdict, pair.table, pair.new.name, what, how, here, location, work, steps)

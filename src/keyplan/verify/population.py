@@ -111,9 +111,10 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
 
 
 def _with_referenced_counts(amounts_by_entity: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
-    """Replace the item counts in `amounts_by_entity` that are not declared, and return the mapping.
+    """Replace each item count in `amounts_by_entity` that the design does not declare, and return the mapping.
 
-    The new count is the largest number of distinct values that another entity generates for the entity's key field.
+    The new count is the largest number of distinct values that are generated for any field with the same name as the
+    entity's only key field. Entities with other counts are not changed.
     """
     for spec, amount in amounts_by_entity.items():
         if amount.declared is None and len(spec.key.fields) == 1:

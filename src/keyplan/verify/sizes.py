@@ -216,5 +216,5 @@ def stored_bytes(spec: EntitySpec, entity: Entity) -> int:
 
 
 def _bytes_of_each(stored: StoredField, value: Sequence[Any]) -> int:
-    """Return the average size in bytes of the elements of a list, in the form in which they are stored."""
+    """Return the average stored size of a list's elements, in bytes."""
     return normalise_item({"value": stored.encode(value)}, wire=False)[1] // len(value)

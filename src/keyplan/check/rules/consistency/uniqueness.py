@@ -117,9 +117,7 @@ def _released_value(work: Work, guard: Guard) -> str:
 
 
 def _deletes_guard(work: Work, guard: Guard) -> bool:
-    """Return True if the call that makes the write `work` also deletes an item of the guard entity, which reserves the
-    unique values.
-    """
+    """Return True if the call that makes the write `work` also deletes a guard item, which reserves a unique value."""
     steps = work.pattern.plan.steps or (work.pattern.plan,)
     return any(step.operation == "DeleteItem" and step.entity is guard.guard for step in steps)
 

@@ -200,8 +200,8 @@ def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
 
 
 def _is_large(entity: EntitySpec) -> bool:
-    """Return True if items of an entity are so large that an index would use fewer write units for each item if it
-    contained only the keys.
+    """Return True if an index that contains only keys would use fewer write units per item than an index that contains
+    whole items of the entity.
     """
     return item_size(entity).average > _SMALL_BYTES
 

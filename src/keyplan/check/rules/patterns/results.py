@@ -188,7 +188,7 @@ def _entity_order_problems(plan: Plan, entity: EntitySpec, name: str) -> Iterato
 
 
 def _order_fix(entity: EntitySpec, name: str) -> str:
-    """Return an instruction for a key that sorts by the values of the field."""
+    """Return an instruction for declaring a key that sorts by the values of a field."""
     stored = entity.fields[name]
     choices = stored.declared.stored_choices
     if choices:
