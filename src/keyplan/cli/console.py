@@ -51,7 +51,7 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
     ] = None,
     against: Annotated[
         list[str] | None,
-        typer.Option("--against", help="Another version of the design, to compare it with. Can be repeated."),
+        typer.Option("--against", help="Another version of the design to compare against. Can be repeated."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Reject all write operations.")] = False,
     port: Annotated[

@@ -51,8 +51,8 @@ def iam(
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="--consumers allows reading the streams of all tables, and --no-consumers allows reading none. By "
-            "default, the streams of declared consumers can be read, or none if --pattern is given.",
+            help="Streams that the policy allows to be read: those of all tables (--consumers) or none "
+            "(--no-consumers). Defaults to the streams that declared consumers read, or to none if --pattern is given.",
         ),
     ] = None,
     checkpoints: Annotated[

@@ -35,8 +35,8 @@ From = Annotated[
 Described = Annotated[
     list[str] | None,
     typer.Argument(
-        help="JSON files, or - for standard input. With --from, names of the tables to import instead; if omitted, "
-        "all tables are imported."
+        help="JSON files, or - for standard input. With --from, pass table names instead of files. Without names, all "
+        "tables are imported."
     ),
 ]
 

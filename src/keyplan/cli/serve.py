@@ -65,9 +65,8 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option(
             "--buckets",
-            help="Where table exports and imports are stored: the literal value s3:// for Amazon S3, or a local "
-            "folder. In a local folder, s3://BUCKET/KEY is stored as the file BUCKET/KEY. If omitted, export and "
-            "import requests are rejected.",
+            help="Where exports are written and import data is read: s3:// for Amazon S3, or a local folder, which "
+            "contains s3://BUCKET/KEY as the file BUCKET/KEY. If omitted, export and import requests are rejected.",
         ),
     ] = None,
     with_console: Annotated[

@@ -27,7 +27,7 @@ nested aliases.
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
     """YAML loader for plain values and CloudFormation functions.
 
-    Dates are loaded as strings, because they can be names.
+    Values that look like dates are loaded as strings, because they can be names of tables or attributes.
     """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class has it

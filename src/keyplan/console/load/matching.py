@@ -322,7 +322,7 @@ class Matcher:
 
 
 def _likeness(words: frozenset[str], text: str | None) -> int:
-    """Return the share of words that an expression of a request and one of a plan have in common.
+    """Return the share of words that a request's expression and a plan's expression have in common.
 
     `words` are the words of the plan, and `text` is the expression of the request. The share is scaled from 0 to
     _EXACT.

@@ -168,7 +168,7 @@ RESERVED_WORDS = frozenset(_WORDS.split())
 
 
 def is_reserved(name: str) -> bool:
-    """Return True if a name is a reserved word, in any case, and therefore requires a placeholder."""
+    """Return True if a name is a reserved word, regardless of its case, and therefore requires a placeholder."""
     return name.upper() in RESERVED_WORDS
 
 

@@ -62,7 +62,7 @@ class Form(Protocol):
         """Return a stored item in this form, given its encoded body."""
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """Return a list of stored items in this form of responses.
+        """Return the stored items as a list, in the form that responses contain.
 
         `bodies` are the stored bodies of the items. `decoded` are the decoded items, if they are available.
         """

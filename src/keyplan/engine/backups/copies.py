@@ -198,7 +198,10 @@ def bring_in(view: StoreView, owner: str) -> None:
 
 
 def place(view: StoreView, owner: str) -> str:
-    """Return the progress of a copy as text: a percentage, or a note that later changes are being reverted."""
+    """Return the progress of a copy as text: a percentage, or a note about the last step.
+
+    In the last step, changes made after the requested time are removed from the copy.
+    """
     document = _find(view, owner)
     if document is None or document["done"] is None:
         return "putting back what has changed since"

@@ -144,7 +144,7 @@ class StaleReadView:
             yield row
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
-        """Return the rows of `span` as a list."""
+        """Return the rows that `span()` yields, as a list."""
         return list(self.span(tree, low, high, reverse=reverse, limit=limit))
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:

@@ -365,7 +365,7 @@ class FileReaders:
         return own
 
     def close(self) -> None:
-        """Close the connections of all threads. Running reads in other threads fail."""
+        """Close the connections of all threads. Reads in progress in other threads fail."""
         with self._opening:
             self._closed = "is closed"
             connections = list(self._connections)

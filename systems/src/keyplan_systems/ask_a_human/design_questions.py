@@ -21,8 +21,8 @@ Two = Annotated[list[T], Field(max_length=2)]
 class Counted:
     """The effect of a new answer on a question.
 
-    `before` is the question's number of answers when it was read. The other fields contain the new state of the
-    question.
+    `before` is the number of answers that the question had when it was read. The other fields contain the new state of
+    the question.
     """
 
     question_id: str

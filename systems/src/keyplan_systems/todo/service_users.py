@@ -120,8 +120,8 @@ class Users:
         return self._idempotency.answer(request, work)
 
     def delete(self, request: Request, user_id: str) -> Answer:
-        """Start the deletion of the caller's user. After that, the user's writes are rejected, and a job deletes the
-        tasks.
+        """Start the deletion of the caller's user account. From then on, the user's writes are rejected, and a job
+        deletes the user's tasks.
         """
 
         def work() -> Work:

@@ -236,8 +236,8 @@ def _cannot_equal(stored: StoredField, value: object) -> bool:
 
 
 def _has_other_type(stored: StoredField, value: object) -> bool:
-    """Return True if the attribute type of a constant differs from the type of the field, so that they are
-    never equal.
+    """Return True if a constant's attribute type differs from the field's, in which case their values are never
+    equal.
     """
     if value is None or isinstance(value, (FieldPath, *CALL_SOURCES)):
         return False

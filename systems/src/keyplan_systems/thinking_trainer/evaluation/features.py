@@ -33,7 +33,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def sentences_of(text: str) -> tuple[str, ...]:
-    """Return the sentences in a text that contain a word, in order. A line break also ends a sentence."""
+    """Return the sentences of a text in order, except those without words. A line break also ends a sentence."""
     return tuple(part for part in _SENTENCE_END.split(_straight(text)) if words_of(part))
 
 

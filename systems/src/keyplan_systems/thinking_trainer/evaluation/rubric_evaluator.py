@@ -34,7 +34,7 @@ class RubricEvaluator:
     """Evaluator that uses only the fixed checks of the rubric."""
 
     def evaluate(self, submission: Submission) -> Assessment:
-        """Return the assessment of a submission. Each score has the reasons for its points and for the missing points.
+        """Return the assessment of a submission. Each score contains the reasons why points were given or withheld.
 
         The evaluation never fails.
         """

@@ -146,7 +146,8 @@ class Refresher:
     def _rebuild(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
         """Return new contents of the silver and gold layers, computed from all exports and all events.
 
-        `baselines` contains the exports. `extra` contains the files of a new export, which are added to the version.
+        `baselines` contains the exports. `extra` contains the files of a new export, which become
+        part of the new version.
         """
         buckets = Buckets(self._storage, base, baselines, rebuild=True)
         for file in (*base.of("baseline"), *extra):

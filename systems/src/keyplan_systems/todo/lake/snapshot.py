@@ -54,7 +54,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A version of the lake. It is immutable after it was committed."""
+    """A version of the data lake. It is immutable once it has been committed."""
 
     version: int = 0
     committed_at: float = 0.0
