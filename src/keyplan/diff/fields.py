@@ -34,7 +34,7 @@ def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 
 
 def removed_share(spec: EntitySpec, field: str, field_losses: Sequence[Loss]) -> float | None:
-    """Return the share of items whose value in a field is no longer accepted, or None if it is unknown.
+    """Return the share of items whose value in a field is rejected by the new type, or None if it is unknown.
 
     `field_losses` are the reasons why values are not accepted. They contain the values that were removed from the
     choices of the field.

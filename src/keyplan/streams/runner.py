@@ -344,7 +344,8 @@ def redrive(
 
     Each returned failure contains the new error, and its number of attempts is one higher. The consumer receives the
     change as recorded, even if the item has changed since. Pass `db` if physical table names differ from the declared
-    names, and the same `handlers` as for the runner. Raises ConsumerSetupError if a consumer is no longer declared.
+    names, and the same `handlers` as for the runner. Raises ConsumerSetupError if a consumer has been removed from the
+    design.
     """
     name = table.name if db is None else db.table_name(table)
     bound: dict[str, tuple[BoundConsumer, RecordSorter]] = {}

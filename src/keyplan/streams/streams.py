@@ -202,8 +202,8 @@ def _shard(arn: str, described: dict[str, Any]) -> Shard:
 def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) -> list[Shard]:
     """Return the shards that can be read now, because all records of their predecessors have been handled.
 
-    The predecessors of a shard are its parent and all shards of earlier streams of the table. A parent that is no
-    longer listed has been trimmed and is ignored. `done` returns True for the key of a shard whose records have all
+    The predecessors of a shard are its parent and all shards of earlier streams of the table. A parent that is missing
+    from the list has been trimmed and is ignored. `done` returns True for the key of a shard whose records have all
     been handled.
     """
     for stream in streams:

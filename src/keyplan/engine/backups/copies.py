@@ -105,9 +105,7 @@ def begin(
 
 
 def end(database: Database, transaction: Transaction, owner: str) -> None:
-    """End the copy of an owner in a `Database.alter` transaction: delete its document and the trees that are no longer
-    needed.
-    """
+    """End the copy of an owner in a `Database.alter` transaction: delete its document and its unnecessary trees."""
     document = _find(transaction, owner)
     if document is None:
         return

@@ -81,7 +81,7 @@ def describe(database: Database, table: Table) -> dict[str, Any]:
 
 
 def trim(database: Database) -> int:
-    """Remove recovery records that are no longer needed and backups that have expired.
+    """Remove unnecessary recovery records and expired backups.
 
     Returns the total number of removed records and backups.
     """

@@ -91,7 +91,7 @@ class Connections:
         return 0
 
     def users(self, place: Place) -> frozenset[str]:
-        """Return the IDs of the users who watch a thread. Connections to processes that are no longer alive are
+        """Return the IDs of the users who watch a thread. Connections to processes that have ended are
         ignored.
         """
         subscriptions = list(self._db.iterate(design.watchers(place)))

@@ -48,8 +48,8 @@ def calendar_feed(
     """Return the feed of the given events, sorted by time. The same events always result in the same bytes.
 
     `domain` is part of the UIDs, which do not change when an event is edited. With `show_reserved`, private bookings
-    are included as anonymous entries. If an event holds a slot that is no longer in the venue's configuration, the time
-    of the event is unknown. Such an event is logged and omitted.
+    are included as anonymous entries. If an event holds a slot that has been removed from the venue's configuration,
+    the time of the event is unknown. Such an event is logged and omitted.
     """
     calendar = Calendar()
     calendar.add("prodid", f"-//keyplan//venue booking//{language.value.upper()}")

@@ -189,7 +189,7 @@ def _event_from_parts(parts: list[EventSlotItem], venue: Venue) -> Event:
 
 
 def _place(slot: str, venue: Venue) -> int:
-    """Return the position of a slot among the slots of a day. Slots that are no longer configured come last."""
+    """Return the position of a slot among the slots of a day. Slots that are not configured come last."""
     names = venue.slot_names
     return names.index(slot) if slot in names else len(names)
 

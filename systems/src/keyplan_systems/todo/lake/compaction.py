@@ -32,7 +32,7 @@ writer.
 
 _FULL_BYTES = 32 * 1024 * 1024
 _FULL_ROWS = 500_000
-"""Number of rows at which a file counts as large and is no longer merged with others. Merged files grow to about this
+"""Number of rows at which a file counts as large and is not merged with others. Merged files grow to about this
 size.
 """
 

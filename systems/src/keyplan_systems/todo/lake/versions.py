@@ -5,7 +5,7 @@ are written first, under unique names, and never changed. A version is committed
 for exactly one of several writers. The others read the committed version and apply their changes again on top of it. A
 killed writer therefore leaves at most unused data files. A reader uses the newest version until it has finished, and
 sees the work of each writer completely or not at all. The files of an old version are kept until vacuum finds that the
-version is no longer in use.
+version is not in use any more.
 
 One case needs special handling. A writer that was suspended during the removal of old version files could create one of
 them again and mistake this for a commit. This is detected by checking the version on which its commit is based. Vacuum

@@ -98,7 +98,7 @@ class Phrases:
     def hours(self, day: date, slots: Sequence[str]) -> str:
         """Format the time from the start of the first slot to the end of the last slot, such as 14:00-20:00.
 
-        The result is empty if one of the slots is no longer in the venue's configuration.
+        The result is empty if one of the slots has been removed from the venue's configuration.
         """
         if not slots or any(name not in self.venue.slot_names for name in slots):
             return ""
