@@ -232,6 +232,16 @@ def test_the_systems_add_their_commands(with_systems: Installed) -> None:
     assert "keyplan-systems[lake]" in without_lake.stderr
 
 
+def test_the_descriptions_for_pypi_have_only_absolute_links(with_systems: Installed) -> None:
+    printed = with_systems.python(
+        "from importlib.metadata import metadata\n"
+        "for name in ('keyplan', 'keyplan-systems'): print(metadata(name).get_payload())"
+    )
+    targets = re.findall(r"\]\(([^)]+)\)", printed.stdout)
+    assert len(targets) > 20
+    assert [target for target in targets if not target.startswith("https://")] == []
+
+
 def test_the_systems_serve(with_systems: Installed) -> None:
     command = [str(with_systems.scripts / "keyplan"), "up", "--folder", "data", "--port", "0"]
     with subprocess.Popen(command, cwd=with_systems.folder, text=True, stdout=subprocess.PIPE) as server:
