@@ -12,7 +12,7 @@ from tests.engine import tables_of
 
 from keyplan.engine.engine import Engine
 from keyplan.engine.store import statements
-from keyplan.engine.store.readers import Writing
+from keyplan.engine.store.readers import ConnectionWriter
 from keyplan.engine.store.sqlite import SqliteStore
 
 WRITING = (
@@ -82,10 +82,12 @@ def set_trap(monkeypatch: pytest.MonkeyPatch) -> Trap:
     """Lead every call of every store through a trap."""
     trap = Trap()
     for name in WRITING:
-        monkeypatch.setattr(Writing, name, _guarded(trap, getattr(Writing, name), lambda self: self.connection))
+        monkeypatch.setattr(
+            ConnectionWriter, name, _guarded(trap, getattr(ConnectionWriter, name), lambda self: self.connection)
+        )
     for name in BOUNDARIES:
         true = getattr(SqliteStore, name)
-        monkeypatch.setattr(SqliteStore, name, _guarded(trap, true, lambda self: self._writing.connection))
+        monkeypatch.setattr(SqliteStore, name, _guarded(trap, true, lambda self: self._writer.connection))
     return trap
 
 

@@ -260,7 +260,7 @@ def test_a_group_continues_after_a_failure_that_undid_only_its_call(
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_full_disk_raises_an_error_and_nothing_is_half_written(prepared: Path, tmp_path: Path, grouped: bool) -> None:
     with opened(fresh(prepared, tmp_path, 0)) as engine:
-        connection = engine.store._writing.connection
+        connection = engine.store._writer.connection
         connection.pragma("max_page_count", connection.pragma("page_count") + 20)
         acknowledged: list[str] = []
         with pytest.raises(DatabaseFullError):  # noqa: PT012 - which of the writes fails is not known
@@ -290,7 +290,7 @@ def test_a_full_disk_raises_an_error_and_nothing_is_half_written(prepared: Path,
 
 def test_a_read_only_database_rejects_writes_and_can_be_read(prepared: Path, tmp_path: Path) -> None:
     with opened(fresh(prepared, tmp_path, 0)) as engine:
-        connection = engine.store._writing.connection
+        connection = engine.store._writer.connection
         connection.pragma("query_only", 1)
         with pytest.raises(DatabaseReadOnlyError, match=r"0\.db"):
             tables_of.put(engine, "new")

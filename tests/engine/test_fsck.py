@@ -122,7 +122,9 @@ def test_an_inconsistency_is_found(furnished: Engine, damage: Damage, where: str
     table = furnished.database.table("things")
     furnished.database.write(table, lambda transaction: damage(transaction, table))
     problems = fsck.check(furnished)
-    assert any(problem.where == where and message in problem.what for problem in problems), list(map(str, problems))
+    assert any(problem.location == where and message in problem.message for problem in problems), list(
+        map(str, problems)
+    )
     assert all(problem.table == "things" for problem in problems)
 
 
@@ -134,7 +136,7 @@ def test_a_problem_has_a_location() -> None:
 
 
 def test_progress_is_reported(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fsck, "EVERY_ROWS", 2)
+    monkeypatch.setattr(fsck, "PROGRESS_ROWS", 2)
     tables_of.create(engine)
     for name in "abcde":
         tables_of.put(engine, name)

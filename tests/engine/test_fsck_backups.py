@@ -66,8 +66,8 @@ def test_a_damaged_backup_is_found(harness: Harness, damage: Damage, message: st
     (document,) = backups.stored(harness.engine.store.view())
     harness.engine.store.write(lambda transaction: damage(transaction, backups.tree_of(document)))
     problems = fsck.check(harness.engine)
-    assert message in {problem.what for problem in problems}
-    assert {(problem.table, problem.where.partition("/")[0]) for problem in problems} == {("things", "backup")}
+    assert message in {problem.message for problem in problems}
+    assert {(problem.table, problem.location.partition("/")[0]) for problem in problems} == {("things", "backup")}
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,6 @@ def test_a_damaged_history_is_found(harness: Harness, damage: Damage, message: s
     recovery = harness.engine.database.table("things").recovery
     assert recovery is not None
     harness.engine.store.write(lambda transaction: damage(transaction, recovery.tree))
-    assert [(problem.table, problem.where, problem.what) for problem in fsck.check(harness.engine)] == [
+    assert [(problem.table, problem.location, problem.message) for problem in fsck.check(harness.engine)] == [
         ("things", "history", message)
     ]

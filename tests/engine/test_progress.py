@@ -39,8 +39,8 @@ def test_a_job_is_reported_after_two_seconds_and_then_every_ten(lines: Any) -> N
     job = Progress(clock, "filling")
     for second in range(1, 15):
         clock.advance(1.0)
-        job.at(lambda second=second: f"{second} rows")  # type: ignore[misc]
-    job.end()
+        job.report(lambda second=second: f"{second} rows")  # type: ignore[misc]
+    job.finish()
     assert lines() == ["filling: 2 rows", "filling: 12 rows", "filling: done after 14 s"]
 
 
@@ -48,8 +48,8 @@ def test_a_short_job_is_not_reported(lines: Any) -> None:
     clock = ManualClock()
     job = Progress(clock, "filling")
     clock.advance(1.9)
-    job.at(lambda: "1 row")
-    job.end()
+    job.report(lambda: "1 row")
+    job.finish()
     assert lines() == []
 
 
@@ -93,7 +93,7 @@ def test_a_sweep_is_reported(lines: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("at_once")
 def test_an_fsck_is_reported(lines: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(fsck, "EVERY_ROWS", 2)
+    monkeypatch.setattr(fsck, "PROGRESS_ROWS", 2)
     monkeypatch.setattr("keyplan.engine.store.sqlite.INTEGRITY_STEPS", 1)
     with Engine.open(tmp_path / "data.db") as engine:
         tables_of.create(engine)

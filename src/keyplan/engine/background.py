@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from keyplan.clock import Clock, ManualClock
-from keyplan.engine.store.threads import started
+from keyplan.engine.store.threads import start_thread
 from keyplan.errors import EngineClosedError
 
 T = TypeVar("T")
 
 
-LONGEST_S, FEWEST_ROWS = 0.003, 10
+MAX_TRANSACTION_S, MIN_ROWS = 0.003, 10
 
 
 class Pace:
@@ -30,25 +30,25 @@ class Pace:
     waiting longer than a few milliseconds.
     """
 
-    def __init__(self, clock: Clock, most: int) -> None:
+    def __init__(self, clock: Clock, max_rows: int) -> None:
         self._clock = clock
-        self._most = most
-        self.rows = most
+        self._max_rows = max_rows
+        self.rows = max_rows
 
     @contextmanager
-    def measured(self) -> Iterator[None]:
+    def measure(self) -> Iterator[None]:
         """Measure the duration of the transaction in the `with` block, and adapt `rows` for the next transaction.
 
         `rows` is the number of rows to change in one transaction. The number is halved after a transaction that took
         more than 3 ms, and doubled after one that took less than 1.5 ms.
         """
-        begun_s = self._clock.monotonic()
+        started_s = self._clock.monotonic()
         yield
-        took_s = self._clock.monotonic() - begun_s
-        if took_s > LONGEST_S:
-            self.rows = max(min(FEWEST_ROWS, self._most), self.rows // 2)
-        elif took_s < LONGEST_S / 2:
-            self.rows = min(self._most, 2 * self.rows)
+        duration_s = self._clock.monotonic() - started_s
+        if duration_s > MAX_TRANSACTION_S:
+            self.rows = max(min(MIN_ROWS, self._max_rows), self.rows // 2)
+        elif duration_s < MAX_TRANSACTION_S / 2:
+            self.rows = min(self._max_rows, 2 * self.rows)
 
 
 class Worker(ABC, Generic[T]):
@@ -70,15 +70,15 @@ class Worker(ABC, Generic[T]):
 
     @abstractmethod
     def _run(self) -> None:
-        """Process pending tasks until `_look` returns an empty sequence. If an error ends the thread early, a later
-        call to `wake` starts a new thread.
+        """Process pending tasks until `_next_tasks` returns an empty sequence. If an error ends the thread early, a
+        later call to `wake` starts a new thread.
         """
 
     def wake(self) -> None:
         """Start the thread if work is pending. If no thread can be started now, a later call to `wake` tries again."""
         with self._lock:
             if self._thread is None and not self._stop.is_set() and self._pending():
-                self._thread = self._latest = started(self._work_on, self._name)
+                self._thread = self._latest = start_thread(self._run_thread, self._name)
 
     def wait(self) -> None:
         """Wait until the thread has finished all pending work."""
@@ -95,7 +95,7 @@ class Worker(ABC, Generic[T]):
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
-    def _look(self) -> Sequence[T]:
+    def _next_tasks(self) -> Sequence[T]:
         """Return the pending tasks. If no task is pending, or after `close`, return an empty sequence and mark the
         thread as ended.
         """
@@ -105,7 +105,7 @@ class Worker(ABC, Generic[T]):
                 self._thread = None
             return tasks
 
-    def _work_on(self) -> None:
+    def _run_thread(self) -> None:
         try:
             self._run()
         finally:
@@ -121,7 +121,7 @@ TRIM_HISTORY_S = 3600.0  # each trim reads every record
 _log = logging.getLogger(__name__)
 
 
-class Maintained(Protocol):
+class MaintainedEngine(Protocol):
     """The interface of an engine that the maintenance thread uses."""
 
     clock: Clock
@@ -155,8 +155,8 @@ class Background:
     delayed index writes.
     """
 
-    def __init__(self, database: Maintained, sweep_s: float | None) -> None:
-        self._database = database
+    def __init__(self, engine: MaintainedEngine, sweep_s: float | None) -> None:
+        self._engine = engine
         self._sweep_s = sweep_s
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -171,13 +171,13 @@ class Background:
         """Start the maintenance thread if the engine needs maintenance, background sweeps are enabled and the clock is
         not a `ManualClock`.
         """
-        if self._thread is not None or self._sweep_s is None or isinstance(self._database.clock, ManualClock):
+        if self._thread is not None or self._sweep_s is None or isinstance(self._engine.clock, ManualClock):
             return
-        if not self._database.needs_maintenance:
+        if not self._engine.needs_maintenance:
             return
         with self._lock:
             if self._thread is None and not self._stopping.is_set():
-                self._thread = started(self._run, "keyplan-background")
+                self._thread = start_thread(self._run, "keyplan-background")
 
     def stop(self) -> None:
         """Stop the maintenance thread and wait until it ends. A sweep in progress finishes its current transaction
@@ -190,30 +190,30 @@ class Background:
             thread.join()
 
     def _run(self) -> None:
-        clock, sweep_s = self._database.clock, self._sweep_s
+        clock, sweep_s = self._engine.clock, self._sweep_s
         assert sweep_s is not None
         trimmed_at = history_trimmed_at = clock.monotonic()
         try:
             while not clock.wait(self._stopping, sweep_s):
-                _attempt(self._database.settle)
-                _attempt(lambda: self._database.sweep(self._stopping.is_set))
+                _attempt(self._engine.settle)
+                _attempt(lambda: self._engine.sweep(self._stopping.is_set))
                 if clock.monotonic() - trimmed_at >= TRIM_S:
                     trimmed_at = clock.monotonic()
-                    _attempt(lambda: self._database.trim_streams(self._stopping.is_set))
+                    _attempt(lambda: self._engine.trim_streams(self._stopping.is_set))
                 if clock.monotonic() - history_trimmed_at >= TRIM_HISTORY_S:
                     history_trimmed_at = clock.monotonic()
-                    _attempt(self._database.trim_history)
+                    _attempt(self._engine.trim_history)
         except EngineClosedError:
             return
 
 
-def _attempt(work: Callable[[], object]) -> None:
+def _attempt(task: Callable[[], object]) -> None:
     """Run a maintenance task and log any error, so that other tasks and later attempts still run.
 
     EngineClosedError is raised instead of logged, because it ends the thread.
     """
     try:
-        work()
+        task()
     except EngineClosedError:
         raise
     except Exception:  # noqa: BLE001 - the thread must continue, because no other code does its work

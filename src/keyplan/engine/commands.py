@@ -69,8 +69,8 @@ def refuse(operation: str) -> NoReturn:
     """Raise UnknownOperationError for an unsupported operation. The error has a message only if DynamoDB supports the
     operation.
     """
-    about = UNSUPPORTED.get(operation)
-    raise UnknownOperationError(UNKNOWN_OPERATION if about is None else not_supported(operation, about))
+    feature = UNSUPPORTED.get(operation)
+    raise UnknownOperationError(UNKNOWN_OPERATION if feature is None else not_supported(operation, feature))
 
 
 def _batch_execute_statement() -> tuple[Structure, Run]:

@@ -34,10 +34,10 @@ T = TypeVar("T")
 
 Run: TypeAlias = "Callable[[Database, dict[str, Any], Form], dict[str, Any]]"
 
-_MOST_RESTARTS = 20
-_OUTDATED = (CatalogChanged, Failure, DecodeError)
+_MAX_RESTARTS = 20
+_OUTDATED_ERRORS = (CatalogChanged, Failure, DecodeError)
 """Errors that can be caused by a change to a table while an operation is running."""
-_NONE: frozenset[int] = frozenset()
+_NO_POSITIONS: frozenset[int] = frozenset()
 
 
 class Command(NamedTuple):
@@ -101,16 +101,16 @@ class Database:
         settings: Settings,
         buckets: Buckets | None = None,
         *,
-        observed: bool = False,
+        reads_old_versions: bool = False,
     ) -> None:
-        """Load the catalog of tables. `observed` is documented in `Catalog`."""
+        """Load the catalog of tables. `reads_old_versions` is documented in `Catalog`."""
         self.store = store
         self.clock = clock
         self.settings = settings
         self.buckets = buckets
         """The storage for exports and imports."""
         self.counts = TreeCounts(clock, store.view)
-        self.catalog = Catalog(store.view(), observed=observed)
+        self.catalog = Catalog(store.view(), reads_old_versions=reads_old_versions)
         self.view: Callable[[], StoreView] = store.view
         """Returns a view for reads of items, in which each read sees the data as of the time of that read."""
         self.snapshot: Callable[[], AbstractContextManager[StoreView]] = store.snapshot
@@ -133,19 +133,19 @@ class Database:
         quick_check(request, form.wire)
         try:  # `start_over`, with its loop, is needed only after the first run
             return run(self, request, form)
-        except _OUTDATED as error:
+        except _OUTDATED_ERRORS as error:
             self._reload(error)
         return self.start_over(run, self, request, form)
 
-    def start_over(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `work` and return its result. If a table changes during the run, run `work` again from the start.
+    def start_over(self, callback: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `callback` and return its result. If a table changes during the run, run `callback` again from the start.
 
         Raises CatalogChanged after 20 attempts.
         """
-        for _ in range(_MOST_RESTARTS):
+        for _ in range(_MAX_RESTARTS):
             try:
-                return work(*args, **kwargs)
-            except _OUTDATED as error:
+                return callback(*args, **kwargs)
+            except _OUTDATED_ERRORS as error:
                 self._reload(error)
         raise CatalogChanged
 
@@ -177,67 +177,67 @@ class Database:
         table = self.catalog.steady(name)
         return table if table is not None else self.catalog.active(name, self.store.view(), self.clock.now())
 
-    def alter(self, work: Callable[[Transaction], T]) -> T:
-        """Run `work`, which creates, changes or deletes tables, in a separate transaction, and return its result.
+    def alter(self, callback: Callable[[Transaction], T]) -> T:
+        """Run `callback`, which creates, changes or deletes tables, in a separate transaction, and return its result.
 
-        `work` sees the current tables. All later writes see the changed tables.
+        `callback` sees the current tables. All later writes see the changed tables.
         """
 
-        def current(transaction: Transaction) -> T:
+        def reload_and_run(transaction: Transaction) -> T:
             self.catalog.reload(transaction)
-            return work(transaction)
+            return callback(transaction)
 
-        result = self.store.write_apart(current)
+        result = self.store.write_separately(reload_and_run)
         self.catalog.reload(self.store.view())
         self.start_background()
         return result
 
     # Writes.
 
-    def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a write transaction that fails with CatalogChanged if the table definition has changed.
+    def write(self, table: Table, callback: Callable[[Transaction], T]) -> T:
+        """Run `callback` in a write transaction that fails with CatalogChanged if the table definition has changed.
 
-        `work` must raise its errors before it writes the first row. The only error that it may raise later is the error
-        for an item collection that becomes too large. For this reason, writes to tables with local indexes can be
+        `callback` must raise its errors before it writes the first row. The only error that it may raise later is the
+        error for an item collection that becomes too large. For this reason, writes to tables with local indexes can be
         undone individually in a group commit.
         """
         check = self.catalog.check
 
-        def checked(transaction: Transaction) -> T:
+        def check_and_run(transaction: Transaction) -> T:
             check(table, transaction)
-            return work(transaction)
+            return callback(transaction)
 
-        return self.store.write(checked, settled=table.collections is None)
+        return self.store.write(check_and_run, raises_early=table.collections is None)
 
-    def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a write transaction that fails with CatalogChanged if the definition of any of the tables has
-        changed.
+    def write_all(self, tables: Collection[Table], callback: Callable[[Transaction], T]) -> T:
+        """Run `callback` in a write transaction that fails with CatalogChanged if the definition of any of the tables
+        has changed.
         """
         check = self.catalog.check
 
-        def checked(transaction: Transaction) -> T:
+        def check_and_run(transaction: Transaction) -> T:
             for table in tables:
                 check(table, transaction)
-            return work(transaction)
+            return callback(transaction)
 
-        return self.store.write(checked, settled=all(table.collections is None for table in tables))
+        return self.store.write(check_and_run, raises_early=all(table.collections is None for table in tables))
 
     def put(self, table: Table, key: bytes, new: Version) -> None:
         """Write an item without reading its earlier version. The table must be `blind` (see `Table.blind`).
 
         Raises CatalogChanged if the table definition has changed.
         """
-        if table.plain and self.store.commits_at_once:
+        if table.plain and self.store.commits_immediately:
             row = (key, new.size, new.body)
-            if not self.store.put_while(table.tree, row, CHANGES, self.catalog.as_of(table)):
+            if not self.store.put_if_sequence(table.tree, row, CHANGES, self.catalog.as_of(table)):
                 raise CatalogChanged
             return
 
-        def checked(transaction: Transaction) -> None:
+        def check_and_put(transaction: Transaction) -> None:
             self.catalog.check(table, transaction)
             put_blindly(transaction, table, key, new)
 
-        self.store.write(checked, settled=True)
+        self.store.write(check_and_put, raises_early=True)
 
     # Methods that fault injection overrides.
 
@@ -260,7 +260,7 @@ class Database:
 
         Without fault injection, the result is empty.
         """
-        return _NONE
+        return _NO_POSITIONS
 
     def deliver(self, records: list[tuple[int, float, bytes]], _limit: int) -> list[tuple[int, float, bytes]]:
         """Return stream records in the order in which GetRecords delivers them. Without fault injection, return them

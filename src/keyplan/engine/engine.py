@@ -23,7 +23,7 @@ from keyplan.engine.commands import OPERATIONS, command
 from keyplan.engine.database import Database, Settings, public_error
 from keyplan.engine.faults import lag
 from keyplan.engine.items.sweep import sweep
-from keyplan.engine.observing import Answer, Observer, observed
+from keyplan.engine.observing import Answer, Observer, with_observer
 from keyplan.engine.store.failures import Failure
 from keyplan.engine.store.sqlite import MEMORY, Durability, SqliteStore
 from keyplan.engine.streams.retention import trim_streams
@@ -182,7 +182,7 @@ class Engine:
         additional cost if no observer is set.
         """
         answer = self.database.answer
-        self._answer = answer if observer is None else observed(answer, observer, most_per_s)
+        self._answer = answer if observer is None else with_observer(answer, observer, most_per_s)
         self._is_observed = observer is not None
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> int:
@@ -204,9 +204,9 @@ class Engine:
         """Remove obsolete recovery records and expired backups, and return their number."""
         return self._maintain(lambda: trim(self.database))
 
-    def _maintain(self, work: Callable[[], int]) -> int:
+    def _maintain(self, task: Callable[[], int]) -> int:
         try:
-            return work()
+            return task()
         except (Failure, DecodeError) as error:
             raise self.database.public_error(error) from error
 
@@ -256,7 +256,7 @@ class Engine:
 
     def close(self) -> None:
         """Close the database. Closing an engine again has no effect."""
-        if self.store.left_behind:  # threads exist only in the parent; locks that they held stay locked here
+        if self.store.opened_by_parent:  # threads exist only in the parent; locks that they held stay locked here
             return
         self.backfiller.close()
         self.jobs.close()

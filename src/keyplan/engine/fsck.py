@@ -25,10 +25,10 @@ from keyplan.engine.tables import backfill
 from keyplan.engine.tables.catalog import Index, Table, stored_tables
 from keyplan.errors import ServiceError
 
-EVERY_ROWS = 1000
+PROGRESS_ROWS = 1000
 
 
-class _Checked(Protocol):
+class _CheckedDatabase(Protocol):
     """An engine or a database to check."""
 
     store: SqliteStore
@@ -40,16 +40,16 @@ class FsckProblem:
     """An inconsistency found in a database."""
 
     table: str
-    where: str
-    what: str
+    location: str
+    message: str
     key: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.table}/{self.where}" if self.where else self.table
-        return f"{place}: {self.what}" + (f" (key {self.key})" if self.key else "")
+        path = f"{self.table}/{self.location}" if self.location else self.table
+        return f"{path}: {self.message}" + (f" (key {self.key})" if self.key else "")
 
 
-def check(database: _Checked, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
+def check(database: _CheckedDatabase, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
     """Return all inconsistencies in a database. The list is empty if the database is consistent.
 
     If pages of the file are damaged, only the damaged pages are reported. `progress` is called with the name of a table
@@ -57,16 +57,17 @@ def check(database: _Checked, progress: Callable[[str, int], None] | None = None
     """
     pages = Progress(database.clock, "checking the pages of the file")
     problems = [
-        FsckProblem("database", "", finding) for finding in database.store.integrity(lambda: pages.at(pages.elapsed))
+        FsckProblem("database", "", finding)
+        for finding in database.store.integrity(lambda: pages.report(pages.elapsed))
     ]
-    pages.end()
+    pages.finish()
     if problems:
         return problems
     with database.store.snapshot() as view:
         for table in stored_tables(view):
             rows = Progress(database.clock, f"checking table {table.name}")
             problems += _check_table(view, table, progress, rows)
-            rows.end()
+            rows.finish()
         for document in backups.stored(view):
             problems += _check_backup(view, document)
     return problems
@@ -77,8 +78,8 @@ def _check_table(
 ) -> Iterator[FsckProblem]:
     checks: tuple[_Checks, ...] = (_Collections(view, table), _Entries(view, table), _Expiries(view, table))
     for rows, (key, size, body) in enumerate(view.span(table.tree, b"", None), 1):
-        if rows % EVERY_ROWS == 0:
-            progress.at(partial(percent, key))
+        if rows % PROGRESS_ROWS == 0:
+            progress.report(partial(percent, key))
             if progress_of is not None:
                 progress_of(table.name, rows)
         try:
@@ -89,21 +90,21 @@ def _check_table(
         yield from _check_row(table, key, version)
         for run_check in checks:
             yield from run_check.add(key, version)
-    progress.at(lambda: "counting entries")
+    progress.report(lambda: "counting entries")
     for run_check in checks:
-        yield from run_check.end()
+        yield from run_check.finish()
     if table.recovery is not None:
         yield from _check_copies(table, "history", history.recorded(view, table.recovery))
 
 
 def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckProblem]:
-    table, where = backups.table_of(document), document["arn"].split("/", 2)[2]
-    yield from _check_copies(table, where, view.span(table.tree, b"", None))
+    table, location = backups.table_of(document), document["arn"].split("/", 2)[2]
+    yield from _check_copies(table, location, view.span(table.tree, b"", None))
     if not backups.is_in_progress(document) and view.totals(table.tree) != (document["items"], document["size_bytes"]):
-        yield FsckProblem(table.name, where, "recorded number or size of items is wrong")
+        yield FsckProblem(table.name, location, "recorded number or size of items is wrong")
 
 
-def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[FsckProblem]:
+def _check_copies(table: Table, location: str, rows: Iterator[Row]) -> Iterator[FsckProblem]:
     """Yield the problems in the rows of backups or recovery records: unreadable items, and rows whose key differs from
     the key of their item.
     """
@@ -111,21 +112,21 @@ def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[Fsc
         try:
             version = Version(encoding.decode(body), size, body)
         except encoding.DecodeError:
-            yield FsckProblem(table.name, where, "item cannot be read", key.hex())
+            yield FsckProblem(table.name, location, "item cannot be read", key.hex())
         else:
-            yield from _check_row(table, key, version, where)
+            yield from _check_row(table, key, version, location)
 
 
-def _check_row(table: Table, key: bytes, version: Version, where: str = "") -> Iterator[FsckProblem]:
+def _check_row(table: Table, key: bytes, version: Version, location: str = "") -> Iterator[FsckProblem]:
     try:
         expected = table.key.of_item(version.item)
     except ServiceError as error:
-        yield FsckProblem(table.name, where, f"item does not fit the key: {error.message}", key.hex())
+        yield FsckProblem(table.name, location, f"item does not fit the key: {error.message}", key.hex())
         return
     if expected != key:
-        yield FsckProblem(table.name, where, "row lies under another key than its item's", key.hex())
+        yield FsckProblem(table.name, location, "row lies under another key than its item's", key.hex())
     if attribute.item_bytes(version.item) != version.size:
-        yield FsckProblem(table.name, where, "recorded size is not the item's", key.hex())
+        yield FsckProblem(table.name, location, "recorded size is not the item's", key.hex())
 
 
 def _check_entry(
@@ -138,10 +139,10 @@ def _check_entry(
         yield FsckProblem(table.name, index.name, "entry differs from the item", entry_key.hex())
 
 
-def _check_count(view: StoreView, table: Table, where: str, tree: Tree, expected: int) -> Iterator[FsckProblem]:
+def _check_count(view: StoreView, table: Table, location: str, tree: Tree, expected: int) -> Iterator[FsckProblem]:
     entries, _ = view.totals(tree)
     if entries != expected:
-        yield FsckProblem(table.name, where, f"{entries} entries, {expected} expected")
+        yield FsckProblem(table.name, location, f"{entries} entries, {expected} expected")
 
 
 class _Checks(Protocol):
@@ -153,7 +154,7 @@ class _Checks(Protocol):
         """Check one row and yield its problems."""
         ...
 
-    def end(self) -> Iterator[FsckProblem]:
+    def finish(self) -> Iterator[FsckProblem]:
         """Yield the problems that are known only after the last row."""
         ...
 
@@ -178,7 +179,7 @@ class _Entries:
                 self._counts[index.name] += 1
                 yield from _check_entry(self._view, self._table, index, entry_key, version)
 
-    def end(self) -> Iterator[FsckProblem]:
+    def finish(self) -> Iterator[FsckProblem]:
         for index in self._indexes:
             expected = self._counts[index.name] + lag.visible_entries(self._view, self._waiting, index.tree)
             yield from _check_count(self._view, self._table, index.name, index.tree, expected)
@@ -194,14 +195,14 @@ class _Expiries:
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         expiry_tree = self._table.expiry
-        at = None if expiry_tree is None else expiry.expires_at(expiry_tree, version.item)
-        if expiry_tree is None or at is None:
+        expires_at = None if expiry_tree is None else expiry.expires_at(expiry_tree, version.item)
+        if expiry_tree is None or expires_at is None:
             return
         self._count += 1
-        if self._view.point(expiry_tree.tree, expiry.expiry_key(at, key)) is None:
+        if self._view.point(expiry_tree.tree, expiry.expiry_key(expires_at, key)) is None:
             yield FsckProblem(self._table.name, "time to live", "expiry is missing", key.hex())
 
-    def end(self) -> Iterator[FsckProblem]:
+    def finish(self) -> Iterator[FsckProblem]:
         if self._table.expiry is not None:
             tree = self._table.expiry.tree
             yield from _check_count(self._view, self._table, "time to live", tree, self._count)
@@ -213,13 +214,13 @@ class _Collections:
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view
         self._table = table
-        self._kept = None if backfill.COLLECTIONS in table.document.get("backfills", ()) else table.collections
+        self._tree = None if backfill.COLLECTIONS in table.document.get("backfills", ()) else table.collections
         self._partition = b""
         self._bytes = 0
         self._count = 0
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
-        if self._kept is None:
+        if self._tree is None:
             return
         partition = partition_bytes_of(key)
         if partition != self._partition:
@@ -228,14 +229,14 @@ class _Collections:
             self._count += 1
         self._bytes += collection_bytes(self._table, version)
 
-    def end(self) -> Iterator[FsckProblem]:
-        if self._kept is None:
+    def finish(self) -> Iterator[FsckProblem]:
+        if self._tree is None:
             return
         yield from self._compare()
-        yield from _check_count(self._view, self._table, "item collections", self._kept, self._count)
+        yield from _check_count(self._view, self._table, "item collections", self._tree, self._count)
 
     def _compare(self) -> Iterator[FsckProblem]:
-        tree = self._kept
+        tree = self._tree
         if not self._partition or tree is None:
             return
         row = self._view.point(tree, self._partition)

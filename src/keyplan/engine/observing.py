@@ -35,7 +35,7 @@ DATA_OPERATIONS = frozenset(
 _BURST_S = 1.0
 _DETAIL = "ReturnConsumedCapacity"
 _RECEIPTS = "ConsumedCapacity"
-_ADDED = AddedDetail("INDEXES")
+_ADDED_DETAIL = AddedDetail("INDEXES")
 
 
 class Observation(NamedTuple):
@@ -59,7 +59,7 @@ Observer: TypeAlias = Callable[[Observation], None]
 """A function that is called after each observed operation."""
 
 
-def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
+def with_observer(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
     """Return a function with the same results as `answer` that also reports data operations to the observer.
 
     At a rate of up to `most_per_s` operations per second, with bursts of up to one second, each operation is reported.
@@ -69,35 +69,35 @@ def observed(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
     interval_s = 1 / most_per_s
     burst_s = _BURST_S
     due_at = perf_counter() - burst_s
-    unseen = 0
+    unreported = 0
 
     def run(command: Command, request: Request, form: Form) -> Request:
-        nonlocal due_at, unseen
+        nonlocal due_at, unreported
         operation = command.operation
         if operation not in DATA_OPERATIONS:
             return answer(command, request, form)
-        unseen += 1  # no lock: it would cost more than an occasional lost count
+        unreported += 1  # no lock: it would cost more than an occasional lost count
         start = perf_counter()
         if start < due_at:
             return answer(command, request, form)
         due_at = max(due_at, start - burst_s) + interval_s
-        weight, unseen = unseen, 0
+        weight, unreported = unreported, 0
         requested_detail = request.get(_DETAIL)
         # A token is bound to the client's parameters, so the added parameter must not be part of them.
-        detail: str = _ADDED if "ClientRequestToken" in request else "INDEXES"
+        detail: str = _ADDED_DETAIL if "ClientRequestToken" in request else "INDEXES"
         # An invalid value is kept, so that the engine rejects it.
-        is_counted = requested_detail not in (None, "NONE", "TOTAL") or (
-            requested_detail == "TOTAL" and detail is _ADDED
+        has_detail = requested_detail not in (None, "NONE", "TOTAL") or (
+            requested_detail == "TOTAL" and detail is _ADDED_DETAIL
         )
-        counted = request if is_counted else {**request, _DETAIL: detail}
+        detailed_request = request if has_detail else {**request, _DETAIL: detail}
         try:
-            response = answer(command, counted, form)
+            response = answer(command, detailed_request, form)
         except ServiceError as error:
             observer(Observation(operation, request, None, error, perf_counter() - start, weight))
             raise
         receipts = response.get(_RECEIPTS)
         observer(Observation(operation, request, receipts, None, perf_counter() - start, weight))
-        if not is_counted and receipts is not None:
+        if not has_detail and receipts is not None:
             if requested_detail == "TOTAL":
                 response[_RECEIPTS] = _totals(receipts)
             else:

@@ -23,21 +23,21 @@ class Progress:
     def __init__(self, clock: Clock, job: str) -> None:
         self._clock = clock
         self._job = job
-        self._begun_s = clock.monotonic()
-        self._due_s = self._begun_s + FIRST_S
+        self._started_s = clock.monotonic()
+        self._due_s = self._started_s + FIRST_S
         self._reported = False
 
-    def at(self, place: Callable[[], str]) -> None:
-        """Report the progress of the job, if a report is due. `place` returns the progress as text and is called only
-        in that case.
+    def report(self, progress: Callable[[], str]) -> None:
+        """Report the progress of the job, if a report is due. `progress` returns the progress as text and is called
+        only in that case.
         """
         now_s = self._clock.monotonic()
         if now_s >= self._due_s:
             self._due_s = now_s + EVERY_S
             self._reported = True
-            _log.info("%s: %s", self._job, place())
+            _log.info("%s: %s", self._job, progress())
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Report that the job has ended. Without an earlier progress report, nothing is reported."""
         if self._reported:
             _log.info("%s: done after %s", self._job, self.elapsed())
@@ -46,7 +46,7 @@ class Progress:
         """Return the elapsed time of the job as text, for use as its progress if the job does not have a better
         measure.
         """
-        return f"{self._clock.monotonic() - self._begun_s:.0f} s"
+        return f"{self._clock.monotonic() - self._started_s:.0f} s"
 
 
 def percent(key: bytes) -> str:
@@ -59,9 +59,9 @@ def percent(key: bytes) -> str:
 
 
 @contextmanager
-def reporting_to(say: Callable[[str], None]) -> Iterator[None]:
-    """Pass each progress report to `say` while the block runs."""
-    handler, level = _Lines(say), _log.level
+def reporting_to(write_line: Callable[[str], None]) -> Iterator[None]:
+    """Pass each progress report to `write_line` while the block runs."""
+    handler, level = _LineHandler(write_line), _log.level
     _log.addHandler(handler)
     _log.setLevel(logging.INFO)
     try:
@@ -71,13 +71,13 @@ def reporting_to(say: Callable[[str], None]) -> Iterator[None]:
         _log.setLevel(level)
 
 
-class _Lines(logging.Handler):
+class _LineHandler(logging.Handler):
     """A log handler that passes messages to a function."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, write_line: Callable[[str], None]) -> None:
         super().__init__(logging.INFO)
-        self._say = say
+        self._write_line = write_line
 
     def emit(self, record: logging.LogRecord) -> None:
         """Pass the message of a log record to the handler's function."""
-        self._say(record.getMessage())
+        self._write_line(record.getMessage())

@@ -520,7 +520,7 @@ def test_writers_do_not_wait_for_the_row_count_of_a_large_table(
             put(engine, str(number))
         tree = engine.catalog.known()[0].tree
         statements: list[str] = []
-        connection = engine.store._writing.connection
+        connection = engine.store._writer.connection
         connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: statements.append(event["sql"]))
         change = {"DeletionProtectionEnabled": False} if operation == "UpdateTable" else {}
         description = engine.call(operation, {"TableName": "notes", **change})["TableDescription"]

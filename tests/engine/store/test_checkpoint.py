@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from keyplan.engine.store import checkpoint
-from keyplan.engine.store.checkpoint import CROWDED_PAGES, PASSIVE_PAGES, RESTART_PAGES, Checkpointer
+from keyplan.engine.store.checkpoint import PASSIVE_PAGES, RESTART_PAGES, WRITERS_WAIT_PAGES, Checkpointer
 from keyplan.engine.store.sqlite import SqliteStore
 
 PASSIVE, RESTART = apsw.SQLITE_CHECKPOINT_PASSIVE, apsw.SQLITE_CHECKPOINT_RESTART
@@ -58,17 +58,17 @@ class Stage:
     def __init__(self) -> None:
         self.log = Log()
         self.checkpointer = Checkpointer(cast("Any", self.log))
-        self.log.writers_wait = lambda: self.checkpointer.crowded
+        self.log.writers_wait = lambda: self.checkpointer.writers_must_wait
 
     def commit(self, pages: int, *expected: int) -> None:
         """Set the length of the log, and run the checkpointer's hook."""
-        self.checkpointer.committed(cast("Any", None), "main", pages)
+        self.checkpointer.on_commit(cast("Any", None), "main", pages)
         assert [self.log.asked.get(timeout=WAIT_S) for _ in expected] == list(expected)
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    monkeypatch.setattr(checkpoint, "CALM_S", WAIT_S)
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_WAIT_S", WAIT_S)
     stage = Stage()
     yield stage
     stage.checkpointer.stop()
@@ -109,22 +109,22 @@ def test_the_file_is_synced_before_writers_wait(stage: Stage) -> None:
 
 def test_writers_do_not_wait_for_a_long_read_with_any_log_size(stage: Stage) -> None:
     stage.log.held = PASSIVE_PAGES
-    for pages in range(RESTART_PAGES, 2 * CROWDED_PAGES, PASSIVE_PAGES):
+    for pages in range(RESTART_PAGES, 2 * WRITERS_WAIT_PAGES, PASSIVE_PAGES):
         stage.commit(pages, PASSIVE)
-        assert stage.checkpointer.wait_for_calm()
+        assert stage.checkpointer.wait_for_checkpoint()
     assert not any(stage.log.waited)
 
 
 def test_a_log_is_restarted_after_the_blocking_read_has_ended(stage: Stage) -> None:
     stage.log.held = PASSIVE_PAGES
     stage.commit(RESTART_PAGES, PASSIVE)
-    assert stage.checkpointer.wait_for_calm()
+    assert stage.checkpointer.wait_for_checkpoint()
     stage.log.held = 0
     stage.commit(RESTART_PAGES + PASSIVE_PAGES, PASSIVE, PASSIVE, RESTART)
 
 
 def test_writers_wait_if_they_are_faster_than_the_disk(stage: Stage) -> None:
-    stage.commit(CROWDED_PAGES, PASSIVE, PASSIVE, RESTART)
+    stage.commit(WRITERS_WAIT_PAGES, PASSIVE, PASSIVE, RESTART)
     assert all(stage.log.waited)
 
 
@@ -138,10 +138,10 @@ def test_background_work_waits_until_a_checkpoint_of_a_long_log_has_ended(stage:
 
     stage.log.held = PASSIVE_PAGES  # by a read, so that no RESTART follows
     stage.log.writers_wait = checkpoint_now
-    stage.checkpointer.committed(cast("Any", None), "main", RESTART_PAGES)
+    stage.checkpointer.on_commit(cast("Any", None), "main", RESTART_PAGES)
     assert under_way.wait(WAIT_S)
     calm: list[bool] = []
-    waiting = threading.Thread(target=lambda: calm.append(stage.checkpointer.wait_for_calm()))
+    waiting = threading.Thread(target=lambda: calm.append(stage.checkpointer.wait_for_checkpoint()))
     waiting.start()
     end.set()
     waiting.join(WAIT_S)
@@ -152,19 +152,19 @@ def test_background_work_waits_until_a_checkpoint_of_a_long_log_has_ended(stage:
 def test_background_work_does_not_wait_for_a_checkpoint_of_a_short_log(stage: Stage) -> None:
     end = threading.Event()
     stage.log.writers_wait = lambda: not end.wait(WAIT_S)
-    stage.checkpointer.committed(cast("Any", None), "main", PASSIVE_PAGES)
-    assert stage.checkpointer.wait_for_calm()
+    stage.checkpointer.on_commit(cast("Any", None), "main", PASSIVE_PAGES)
+    assert stage.checkpointer.wait_for_checkpoint()
     end.set()
     assert stage.log.asked.get(timeout=WAIT_S) == PASSIVE
 
 
 def test_background_work_does_not_wait_forever(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "CALM_S", 0.01)
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_WAIT_S", 0.01)
     end = threading.Event()
     stage.log.held = PASSIVE_PAGES
     stage.log.writers_wait = lambda: not end.wait(WAIT_S)
-    stage.checkpointer.committed(cast("Any", None), "main", RESTART_PAGES)
-    assert not stage.checkpointer.wait_for_calm()
+    stage.checkpointer.on_commit(cast("Any", None), "main", RESTART_PAGES)
+    assert not stage.checkpointer.wait_for_checkpoint()
     end.set()
     assert stage.log.asked.get(timeout=WAIT_S) == PASSIVE
 
@@ -177,9 +177,9 @@ def test_writers_do_not_wait_for_a_checkpoint_if_no_thread_can_start(
 
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", start)
-        stage.commit(CROWDED_PAGES)
-        assert not stage.checkpointer.crowded
-    stage.commit(CROWDED_PAGES + PASSIVE_PAGES, PASSIVE, PASSIVE, RESTART)
+        stage.commit(WRITERS_WAIT_PAGES)
+        assert not stage.checkpointer.writers_must_wait
+    stage.commit(WRITERS_WAIT_PAGES + PASSIVE_PAGES, PASSIVE, PASSIVE, RESTART)
 
 
 def test_without_a_thread_commits_succeed_and_the_log_grows(

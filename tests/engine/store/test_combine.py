@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from keyplan.engine.store import combine
-from keyplan.engine.store.combine import LOOKS_IN_VAIN, CombinedCall, Combiner
+from keyplan.engine.store.combine import MAX_IDLE_YIELDS, CombinedCall, Combiner
 from keyplan.errors import StorageError
 
 WAIT_S = 240
@@ -29,7 +29,7 @@ class Batches:
         self.sizes.append(len(batch))
         assert self.hold.wait(WAIT_S)
         for call in batch:
-            call.result = call.work()
+            call.result = call.callback()
         return len(self.sizes)
 
     def settle(self, _batch: list[CombinedCall], _ticket: int) -> None:
@@ -53,15 +53,17 @@ def together(combiner: Combiner, batches: Batches, count: int) -> list[Any]:
     first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
     first.start()
     while not batches.sizes:
-        combine.give_way()
+        combine.yield_processor()
     threads = [
-        threading.Thread(target=lambda number=number: results.append(combiner.submit(lambda: number, settled=True)))
+        threading.Thread(
+            target=lambda number=number: results.append(combiner.submit(lambda: number, raises_early=True))
+        )
         for number in range(count)
     ]
     for thread in threads:
         thread.start()
     while len(combiner._queue) < count:
-        combine.give_way()
+        combine.yield_processor()
     batches.hold.set()
     for thread in (first, *threads):
         thread.join(WAIT_S)
@@ -79,13 +81,13 @@ def test_the_leading_thread_lets_recent_callers_join(
     combiner: Combiner, batches: Batches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together(combiner, batches, 3)
-    late = [CombinedCall(lambda: "late", settled=True) for _ in range(2)]
+    late = [CombinedCall(lambda: "late", raises_early=True) for _ in range(2)]
 
-    def give_way() -> None:
+    def yield_processor() -> None:
         combiner._queue.append(late.pop())
 
-    monkeypatch.setattr(combine, "give_way", give_way)
-    assert combiner.submit(lambda: "own", settled=True) == "own"
+    monkeypatch.setattr(combine, "yield_processor", yield_processor)
+    assert combiner.submit(lambda: "own", raises_early=True) == "own"
     assert not late
     assert batches.sizes == [1, 3, 3]
 
@@ -95,11 +97,11 @@ def test_the_leader_waits_a_limited_time_and_expects_fewer_callers_each_time(
 ) -> None:
     together(combiner, batches, 4)
     looks: list[int] = []
-    monkeypatch.setattr(combine, "give_way", lambda: looks.append(len(batches.sizes)))
+    monkeypatch.setattr(combine, "yield_processor", lambda: looks.append(len(batches.sizes)))
     for _ in range(4):
-        combiner.submit(lambda: None, settled=True)
+        combiner.submit(lambda: None, raises_early=True)
     # Four were answered together, then one while two were expected; a single call expects no others.
-    assert looks == [2] * LOOKS_IN_VAIN + [3] * LOOKS_IN_VAIN
+    assert looks == [2] * MAX_IDLE_YIELDS + [3] * MAX_IDLE_YIELDS
     assert batches.sizes == [1, 4, 1, 1, 1, 1]
 
 
@@ -109,7 +111,7 @@ def test_a_call_raises_its_assigned_error(combiner: Combiner) -> None:
 
     combiner._settle = settle
     with pytest.raises(OSError, match="full"):
-        combiner.submit(lambda: None, settled=True)
+        combiner.submit(lambda: None, raises_early=True)
 
 
 class InterruptedHereError(Exception):
@@ -122,12 +124,12 @@ def submit_three_together(combiner: Combiner, batches: Batches, submit: Callable
     first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
     first.start()
     while not batches.sizes:
-        combine.give_way()
+        combine.yield_processor()
     threads = [threading.Thread(target=submit, args=(number,), daemon=True) for number in range(3)]
     for number, thread in enumerate(threads, 1):
         thread.start()
         while len(combiner._queue) < number:
-            combine.give_way()
+            combine.yield_processor()
     batches.hold.set()
     for thread in (first, *threads):
         thread.join(5)
@@ -137,7 +139,9 @@ def submit_three_together(combiner: Combiner, batches: Batches, submit: Callable
 def submit_late(combiner: Combiner) -> list[str]:
     """Return the result of another thread's call, or an empty list if it waits for ever."""
     results: list[str] = []
-    late = threading.Thread(target=lambda: results.append(combiner.submit(lambda: "late", settled=True)), daemon=True)
+    late = threading.Thread(
+        target=lambda: results.append(combiner.submit(lambda: "late", raises_early=True)), daemon=True
+    )
     late.start()
     late.join(5)
     return results
@@ -154,7 +158,7 @@ def test_a_thread_interrupted_while_waiting_blocks_no_other(combiner: Combiner, 
 
     def interrupt_once_queued() -> None:
         while not combiner._queue:
-            combine.give_way()
+            combine.yield_processor()
         while not interrupted.wait(0.01):  # an interrupt just before the thread waits does not wake it
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
@@ -162,13 +166,13 @@ def test_a_thread_interrupted_while_waiting_blocks_no_other(combiner: Combiner, 
     first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
     first.start()
     while not batches.sizes:
-        combine.give_way()
+        combine.yield_processor()
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
         sender = threading.Thread(target=interrupt_once_queued)
         sender.start()
         with pytest.raises(InterruptedHereError):
-            combiner.submit(lambda: "never", settled=True)
+            combiner.submit(lambda: "never", raises_early=True)
         sender.join(WAIT_S)
     finally:
         signal.signal(signal.SIGUSR1, before)
@@ -184,11 +188,11 @@ def test_a_thread_interrupted_before_leading_leaves_the_batch_to_others(
     def interrupt() -> None:
         raise InterruptedHereError
 
-    combiner._company = 2
+    combiner._expected_calls = 2
     with monkeypatch.context() as patch:
-        patch.setattr(combine, "give_way", interrupt)
+        patch.setattr(combine, "yield_processor", interrupt)
         with pytest.raises(InterruptedHereError):
-            combiner.submit(lambda: "never", settled=True)
+            combiner.submit(lambda: "never", raises_early=True)
     assert submit_late(combiner) == ["late"]
 
 
@@ -205,7 +209,7 @@ def test_a_thread_interrupted_while_settling_leaves_that_to_each_caller(combiner
 
     def submit(number: int) -> None:
         try:
-            results.append(combiner.submit(lambda: number, settled=True))
+            results.append(combiner.submit(lambda: number, raises_early=True))
         except InterruptedHereError:
             results.append("interrupted")
 
@@ -231,7 +235,7 @@ def test_a_thread_interrupted_during_a_batch_reports_it_to_the_others(combiner: 
 
     def submit(_number: int) -> None:
         try:
-            combiner.submit(lambda: None, settled=True)
+            combiner.submit(lambda: None, raises_early=True)
         except (InterruptedHereError, StorageError) as error:
             raised.append(type(error))
 

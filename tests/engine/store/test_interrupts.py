@@ -18,7 +18,7 @@ from keyplan.engine.store.rows import Transaction, Tree
 from keyplan.engine.store.sqlite import Durability, SqliteStore
 
 INTERRUPTS = 400
-LONGEST_S = 0.001
+MAX_TRANSACTION_S = 0.001
 
 
 class InterruptedHereError(BaseException):
@@ -46,7 +46,7 @@ class Interrupter:
             self._begun.clear()
             if self._over:
                 return
-            pause.wait(chance.random() * LONGEST_S)
+            pause.wait(chance.random() * MAX_TRANSACTION_S)
             while self.armed:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
                 pause.wait(0.001)
@@ -78,7 +78,7 @@ def test_an_interrupted_thread_continues_and_blocks_no_other(durability: Durabil
         def work(transaction: Transaction) -> None:
             transaction.put(tree, key, 1, body)
 
-        store.write(work, settled=True)
+        store.write(work, raises_early=True)
 
     def read(key: bytes) -> bytes | None:
         with store.snapshot() as view:

@@ -58,7 +58,7 @@ def read(store: SqliteStore, tree: Tree, key: bytes) -> bytes | None:
 def through_the_writer(store: SqliteStore) -> Iterator[list[str]]:
     """Yield the statements that run on the write connection inside the block."""
     entries: list[str] = []
-    connection = store._writing.connection
+    connection = store._writer.connection
     connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: entries.append(event["sql"]))
     try:
         yield entries
@@ -190,13 +190,13 @@ def test_threads_that_read_and_write_find_their_writes(store: SqliteStore) -> No
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every read check the mapping, and map small files too."""
-    monkeypatch.setattr(readers, "READS_PER_LOOK", 1)
-    monkeypatch.setattr(readers, "LEAST_GROWTH_BYTES", 0)
+    monkeypatch.setattr(readers, "READS_PER_MAPPING_UPDATE", 1)
+    monkeypatch.setattr(readers, "MIN_GROWTH_BYTES", 0)
 
 
 def mapped_bytes(store: SqliteStore) -> int:
     """Return how much of the file may be mapped into memory."""
-    limit: int = store._writing.connection.pragma("mmap_size")
+    limit: int = store._writer.connection.pragma("mmap_size")
     return limit
 
 
@@ -221,15 +221,15 @@ def test_the_mapping_is_dropped_if_others_commit_constantly(store: SqliteStore) 
     assert mapped_bytes(store)
     other = SqliteStore(store.path)
     try:
-        for number in range(2 * readers.MOST_WEIGHT // readers.FOREIGN_WEIGHT):
+        for number in range(2 * readers.MAX_WEIGHT // readers.FOREIGN_WEIGHT):
             put(other, tree, b"a", b"%d" % number)
             assert read(store, tree, b"a") == b"%d" % number
     finally:
         other.close()
     assert not mapped_bytes(store)
     put(store, tree, b"a", b"mine" + bytes(50_000))
-    store._writing.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-    for _ in range(2 * readers.MOST_WEIGHT):
+    store._writer.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    for _ in range(2 * readers.MAX_WEIGHT):
         assert read(store, tree, b"a") == b"mine" + bytes(50_000)
     assert not mapped_bytes(store)
 
@@ -240,7 +240,7 @@ def test_the_mapping_is_kept_if_others_commit_occasionally(store: SqliteStore) -
     put(store, tree, b"a")
     other = SqliteStore(store.path)
     try:
-        for number in range(2 * readers.MOST_WEIGHT // readers.FOREIGN_WEIGHT):
+        for number in range(2 * readers.MAX_WEIGHT // readers.FOREIGN_WEIGHT):
             put(other, tree, b"a", b"%d" % number)
             for _ in range(readers.FOREIGN_WEIGHT):
                 assert read(store, tree, b"a") == b"%d" % number
@@ -257,7 +257,7 @@ def test_a_grown_file_is_mapped_again(store: SqliteStore) -> None:
     before = mapped_bytes(store)
     for number in range(100):
         put(store, tree, b"%03d" % number, bytes(5000))
-    store._writing.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    store._writer.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
     assert read(store, tree, b"000") == bytes(5000)
     assert before < mapped_bytes(store) == Path(store.path).stat().st_size
 
@@ -268,10 +268,10 @@ def test_a_file_that_becomes_large_is_no_longer_mapped(store: SqliteStore, monke
     put(store, tree, b"000", bytes(5000))
     assert read(store, tree, b"000") == bytes(5000)
     assert mapped_bytes(store)
-    monkeypatch.setattr(readers, "MOST_MAPPED_BYTES", 200_000)
+    monkeypatch.setattr(readers, "MIN_UNMAPPED_BYTES", 200_000)
     for number in range(100):
         put(store, tree, b"%03d" % number, b"%d" % number + bytes(5000))
-    store._writing.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    store._writer.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
     assert [read(store, tree, b"%03d" % number) for number in range(100)] == [
         b"%d" % number + bytes(5000) for number in range(100)
     ]
@@ -281,7 +281,7 @@ def test_a_file_that_becomes_large_is_no_longer_mapped(store: SqliteStore, monke
 def test_a_large_file_is_not_mapped_when_it_is_opened(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = new_tree(store)
     put(store, tree, b"a")
-    monkeypatch.setattr(readers, "MOST_MAPPED_BYTES", 1)
+    monkeypatch.setattr(readers, "MIN_UNMAPPED_BYTES", 1)
     again = SqliteStore(store.path)
     try:
         assert read(again, tree, b"a") == b"x"
@@ -309,7 +309,7 @@ def test_a_file_grown_by_two_writers_is_read_correctly(store: SqliteStore) -> No
             writer = store if number % 2 else other
             put(writer, tree, b"%03d" % number, bytes(3000) + b"%d" % number)
             if number % 50 == 0:
-                writer._writing.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                writer._writer.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             for key in {0, number // 2, number}:
                 assert read(store, tree, b"%03d" % key) == bytes(3000) + b"%d" % key
     finally:
@@ -328,7 +328,7 @@ def test_many_threads_use_little_more_memory_than_a_few(store: SqliteStore) -> N
     with ThreadPoolExecutor(threads) as pool:
         sizes = sorted(pool.map(harness, range(threads)), reverse=True)
     assert sizes[0] == files.CACHE_KIB
-    assert sizes[-1] == readers.LEAST_CACHE_KIB
+    assert sizes[-1] == readers.MIN_CACHE_KIB
     assert sum(sizes) < 6 * files.CACHE_KIB
 
 

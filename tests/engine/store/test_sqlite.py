@@ -268,7 +268,7 @@ def test_written_rows_exist_after_reopening(tmp_path: Path) -> None:
 
 def noticed(transaction: Transaction) -> bool:
     """Return True if other connections have committed since the last check."""
-    foreign, transaction.foreign = transaction.foreign, False
+    foreign, transaction.has_foreign_commit = transaction.has_foreign_commit, False
     return foreign
 
 
@@ -288,10 +288,10 @@ def test_commits_of_another_connection_are_noticed(tmp_path: Path) -> None:
 def test_one_statement_writes_a_row_while_a_sequence_is_unchanged(store: SqliteStore) -> None:
     tree = new_tree(store)
     value = store.write(lambda tx: tx.next_sequence("x"))
-    assert store.put_while(tree, (b"a", 1, b"first"), "x", value)
-    assert store.put_while(tree, (b"a", 2, b"second"), "x", value)
-    assert not store.put_while(tree, (b"a", 3, b"third"), "x", value + 1)
-    assert not store.put_while(tree, (b"a", 3, b"third"), "none", 0)
+    assert store.put_if_sequence(tree, (b"a", 1, b"first"), "x", value)
+    assert store.put_if_sequence(tree, (b"a", 2, b"second"), "x", value)
+    assert not store.put_if_sequence(tree, (b"a", 3, b"third"), "x", value + 1)
+    assert not store.put_if_sequence(tree, (b"a", 3, b"third"), "none", 0)
     assert store.view().point(tree, b"a") == (2, b"second")
 
 
@@ -300,12 +300,12 @@ def test_after_one_statement_only_commits_of_others_are_foreign(tmp_path: Path) 
     first, second = SqliteStore(path), SqliteStore(path)
     tree = new_tree(first)
     value = first.write(lambda tx: tx.next_sequence("x"))
-    assert first.put_while(tree, (b"a", 1, b""), "x", value)
+    assert first.put_if_sequence(tree, (b"a", 1, b""), "x", value)
     assert first.write(noticed) is False
-    assert second.put_while(tree, (b"b", 1, b""), "x", value)
+    assert second.put_if_sequence(tree, (b"b", 1, b""), "x", value)
     assert first.write(noticed) is True
     second.write(lambda tx: tx.next_sequence("x"))
-    assert not first.put_while(tree, (b"a", 2, b""), "x", value)
+    assert not first.put_if_sequence(tree, (b"a", 2, b""), "x", value)
     assert first.write(noticed) is True
     first.close()
     second.close()
@@ -314,22 +314,22 @@ def test_after_one_statement_only_commits_of_others_are_foreign(tmp_path: Path) 
 def test_one_statement_raises_the_error_that_prevents_the_write(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "data.db"))
     tree = new_tree(store)
-    connection = store._writing.connection
+    connection = store._writer.connection
     connection.pragma("query_only", 1)
     with pytest.raises(apsw.ReadOnlyError):
-        store.put_while(tree, (b"a", 1, b""), "tree", tree.number)
+        store.put_if_sequence(tree, (b"a", 1, b""), "tree", tree.number)
     connection.pragma("query_only", 0)
-    assert store.put_while(tree, (b"a", 1, b""), "tree", tree.number)
+    assert store.put_if_sequence(tree, (b"a", 1, b""), "tree", tree.number)
     store.write(lambda tx: tx.drop_tree(tree))
     with pytest.raises(apsw.SQLError, match="no such table"):
-        store.put_while(tree, (b"a", 1, b""), "tree", tree.number)
+        store.put_if_sequence(tree, (b"a", 1, b""), "tree", tree.number)
     store.close()
 
 
 @pytest.fixture
 def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reduce the marks of the log to a quarter of the usual commits."""
-    for mark in ("PASSIVE_PAGES", "RESTART_PAGES", "CROWDED_PAGES"):
+    for mark in ("PASSIVE_PAGES", "RESTART_PAGES", "WRITERS_WAIT_PAGES"):
         monkeypatch.setattr(checkpoint, mark, getattr(checkpoint, mark) // 4)
 
 
@@ -440,7 +440,7 @@ def test_a_database_requires_a_path() -> None:
 def test_a_long_read_lets_the_log_grow_instead_of_stopping_writers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "CROWDED_PAGES", checkpoint.RESTART_PAGES)
+    monkeypatch.setattr(checkpoint, "WRITERS_WAIT_PAGES", checkpoint.RESTART_PAGES)
     monkeypatch.setattr(checkpoint, "BUSY_MS", 10)
     path = tmp_path / "data.db"
     store = SqliteStore(str(path))

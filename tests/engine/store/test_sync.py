@@ -13,7 +13,7 @@ import pytest
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.store.sqlite import Durability, SqliteStore
 from keyplan.engine.store.statements import tree
-from keyplan.engine.store.sync import FRAME_BYTES, LEAST_PIECE_BYTES, MOST_PIECE_BYTES
+from keyplan.engine.store.sync import FRAME_BYTES, MAX_PIECE_BYTES, MIN_PIECE_BYTES
 from keyplan.errors import StorageError
 
 BODY = bytes(3000)
@@ -50,13 +50,13 @@ def log_of(path: Path) -> Path:
 def test_the_log_file_exceeds_its_content_by_a_bounded_size(tmp_path: Path) -> None:
     store = filled(tmp_path / "x.db", 1)
     first = log_of(tmp_path / "x.db").stat().st_size
-    assert LEAST_PIECE_BYTES < first < 4 * LEAST_PIECE_BYTES
+    assert MIN_PIECE_BYTES < first < 4 * MIN_PIECE_BYTES
     for number in range(400):
         put(store, number)
     assert store._checkpointer is not None
     pages = store._checkpointer.pages
     length = log_of(tmp_path / "x.db").stat().st_size
-    assert pages * FRAME_BYTES + LEAST_PIECE_BYTES <= length <= pages * FRAME_BYTES + 2 * MOST_PIECE_BYTES
+    assert pages * FRAME_BYTES + MIN_PIECE_BYTES <= length <= pages * FRAME_BYTES + 2 * MAX_PIECE_BYTES
     store.close()
 
 
@@ -111,7 +111,7 @@ def test_a_folder_that_cannot_be_synced_fails_the_commit(tmp_path: Path, monkeyp
 
 def test_an_unsynced_log_is_not_extended(tmp_path: Path) -> None:
     store = filled(tmp_path / "x.db", 3, durability="normal")
-    assert log_of(tmp_path / "x.db").stat().st_size < LEAST_PIECE_BYTES
+    assert log_of(tmp_path / "x.db").stat().st_size < MIN_PIECE_BYTES
     store.close()
 
 

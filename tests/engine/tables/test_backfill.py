@@ -271,7 +271,7 @@ def test_a_chunk_is_read_before_its_transaction(path: Path) -> None:
         with engine.store.snapshot() as view:
             own = view.connection  # type: ignore[attr-defined]  # of this thread's snapshots
         own.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: read.append("before"))
-        engine.store._writing.connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: read.append(event["sql"]))
+        engine.store._writer.connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: read.append(event["sql"]))
         assert not fill_chunk(engine)
         table = engine.catalog.known()[0]
         assert read.index("before") < read.index(statements.BEGIN)

@@ -261,7 +261,7 @@ class FaultyDatabase(Database):
     ) -> None:
         """Load the catalog of tables. `faults.ttl_delay` is added to `settings.ttl_delay_s`."""
         delayed = replace(settings, ttl_delay_s=settings.ttl_delay_s + faults.ttl_delay)
-        super().__init__(store, clock, delayed, buckets, observed=True)
+        super().__init__(store, clock, delayed, buckets, reads_old_versions=True)
         self.injector = Injector(self, faults)
         self.view = self.injector.view
         self.snapshot = self.injector.snapshot

@@ -60,7 +60,7 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
     pace = Pace(clock, BATCH_ITEMS)
     progress = Progress(clock, f"removing expired items of {table.name}")
     while not stopped():
-        database.store.wait_for_calm()
+        database.store.wait_for_checkpoint()
         try:
             due = _bring_in(database, table, table.expiry, (low, high), pace.rows)
             if not due:
@@ -73,10 +73,10 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
             if not is_missing_tree(error):
                 raise
             break
-        progress.at(partial("{:,} items".format, removed))
+        progress.report(partial("{:,} items".format, removed))
         clock.wait(never, clock.monotonic() - started)
         low = due[-1] + b"\x00"  # also skips items with a changed expiry, and unreadable items
-    progress.end()
+    progress.finish()
     return removed
 
 
@@ -105,7 +105,7 @@ def _removal(
     assert expiry_of is not None
 
     def work(transaction: Transaction) -> int:
-        with pace.measured():
+        with pace.measure():
             return remove(transaction)
 
     def remove(transaction: Transaction) -> int:

@@ -24,7 +24,7 @@ from typing import Any
 
 from keyplan.errors import StorageError
 
-LOOKS_IN_VAIN = 4
+MAX_IDLE_YIELDS = 4
 """The number of times that the leader yields to other threads without receiving a new call. After this number of
 consecutive times, it runs the queued calls.
 """
@@ -33,15 +33,15 @@ consecutive times, it runs the queued calls.
 class CombinedCall:
     """A call in the queue, which contains its result or error after it has run."""
 
-    __slots__ = ("batch", "done", "error", "leads", "result", "settled", "ticket", "wake", "work")
+    __slots__ = ("batch", "callback", "error", "is_done", "is_leader", "raises_early", "result", "ticket", "wake")
 
-    def __init__(self, work: Callable[..., Any], settled: bool) -> None:
-        self.work = work
-        self.settled = settled
+    def __init__(self, callback: Callable[..., Any], raises_early: bool) -> None:
+        self.callback = callback
+        self.raises_early = raises_early
         self.result: Any = None
         self.error: BaseException | None = None
-        self.done = False
-        self.leads = False
+        self.is_done = False
+        self.is_leader = False
         self.batch: Sequence[CombinedCall] = ()
         """If this call's thread is the leader, the calls of its batch."""
         self.ticket: int | None = None
@@ -64,26 +64,26 @@ class Combiner:
         self._settle = settle
         self._mutex = threading.Lock()
         self._queue: list[CombinedCall] = []
-        self._led = False
-        self._company = 0  # the expected number of concurrent calls
+        self._has_leader = False
+        self._expected_calls = 0  # the expected number of concurrent calls
 
-    def submit(self, work: Callable[..., Any], settled: bool) -> Any:
-        """Run `work` as part of a batch and return its result.
+    def submit(self, callback: Callable[..., Any], raises_early: bool) -> Any:
+        """Run `callback` as part of a batch and return its result.
 
-        `settled` is True if the work never raises an exception after its first write. Raises the exception that the
-        work raised or, if the whole batch failed, the exception that caused the failure.
+        `raises_early` is True if the callback never raises an exception after its first write. Raises the exception
+        that the callback raised or, if the whole batch failed, the exception that caused the failure.
         """
-        call = CombinedCall(work, settled)
+        call = CombinedCall(callback, raises_early)
         try:
             with self._mutex:
                 self._queue.append(call)
-                call.leads = not self._led
-                self._led = True
-            if not call.leads:
+                call.is_leader = not self._has_leader
+                self._has_leader = True
+            if not call.is_leader:
                 call.wake.acquire()  # released when the call is done or this thread must lead
-            if not call.done:
-                self._await_company()
-                self._lead(call)
+            if not call.is_done:
+                self._await_calls()
+                self._run_as_leader(call)
             elif call.ticket is not None:
                 self._settle([call], call.ticket)
         except BaseException:
@@ -100,61 +100,61 @@ class Combiner:
         with self._mutex:
             if call in self._queue:
                 self._queue.remove(call)
-            self._hand_on(call)
-        _wake(call)
+            self._pass_lead(call)
+        _wake_batch(call)
 
-    def _hand_on(self, own: CombinedCall) -> None:
-        """If the thread of the call `own` is the leader, make the first thread in the queue the leader. The caller must
+    def _pass_lead(self, call: CombinedCall) -> None:
+        """If the thread of `call` is the leader, make the first thread in the queue the leader. The caller must
         hold the mutex.
         """
-        others = bool(self._queue)
-        if own.leads:
-            own.leads, self._led = False, others
-            if others:
+        has_calls = bool(self._queue)
+        if call.is_leader:
+            call.is_leader, self._has_leader = False, has_calls
+            if has_calls:
                 first = self._queue[0]
-                first.leads = True
+                first.is_leader = True
                 first.wake.release()
 
-    def _lead(self, own: CombinedCall) -> None:
+    def _run_as_leader(self, leader: CombinedCall) -> None:
         ticket = None
         try:
             with self._mutex:
-                own.batch, self._queue = self._queue, []
-            self._company = max(self._company // 2, len(own.batch))
-            ticket = self._run(own.batch)
+                leader.batch, self._queue = self._queue, []
+            self._expected_calls = max(self._expected_calls // 2, len(leader.batch))
+            ticket = self._run(leader.batch)
             with self._mutex:
-                self._hand_on(own)
-            self._settle(own.batch, ticket)
+                self._pass_lead(leader)
+            self._settle(leader.batch, ticket)
         except BaseException as error:
-            for call in own.batch:
+            for call in leader.batch:
                 if ticket is not None:  # the batch ran despite the exception
                     call.ticket = ticket
                 else:
                     call.error = StorageError("the thread that wrote was interrupted: this may be written or not")
                     call.error.__cause__ = error
             raise
-        _wake(own)
+        _wake_batch(leader)
 
-    def _await_company(self) -> None:
-        length, vain = len(self._queue), 0
-        while length < self._company and vain < LOOKS_IN_VAIN:
-            give_way()
+    def _await_calls(self) -> None:
+        length, idle_yields = len(self._queue), 0
+        while length < self._expected_calls and idle_yields < MAX_IDLE_YIELDS:
+            yield_processor()
             length_now = len(self._queue)
-            vain = 0 if length_now > length else vain + 1
+            idle_yields = 0 if length_now > length else idle_yields + 1
             length = length_now
 
 
-def _wake(own: CombinedCall) -> None:
+def _wake_batch(leader: CombinedCall) -> None:
     """Wake the threads whose calls were run in a batch. If an exception interrupts this function, calling it again
     wakes the remaining threads.
     """
-    for call in own.batch:
-        if not call.done:
-            call.done = True
-            if call is not own:
+    for call in leader.batch:
+        if not call.is_done:
+            call.is_done = True
+            if call is not leader:
                 call.wake.release()
 
 
-def give_way() -> None:
+def yield_processor() -> None:
     """Yield the processor to other runnable threads."""
     time.sleep(0)

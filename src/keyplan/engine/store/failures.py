@@ -34,9 +34,9 @@ _KINDS: tuple[tuple[type[apsw.Error], type[StorageError], str], ...] = (
 
 def storage_error(error: apsw.Error, path: str) -> StorageError:
     """Return the StorageError that corresponds to an SQLite error. Its message contains `path`."""
-    for kind, public, what in _KINDS:
-        if isinstance(error, kind):
-            return public(f"{path} {what} ({error})")
+    for failure_type, error_type, description in _KINDS:
+        if isinstance(error, failure_type):
+            return error_type(f"{path} {description} ({error})")
     return StorageError(f"{path}: {type(error).__name__}: {error}")
 
 

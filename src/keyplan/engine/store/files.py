@@ -47,14 +47,14 @@ def prepare(connection: apsw.Connection, path: str) -> None:
     Raises DatabaseVersionError if a newer version of keyplan wrote the file, and DatabaseCorruptError if the file is
     another kind of SQLite database. SQLite errors are not converted.
     """
-    if _is_ours(connection, path) and connection.pragma("journal_mode") == "wal":
+    if _is_keyplan_file(connection, path) and connection.pragma("journal_mode") == "wal":
         return
     # A keyplan file that is not in WAL mode is a copy made by SQLite's VACUUM. An in-memory database ignores this
     # pragma.
     connection.pragma("journal_mode", "wal")
     connection.execute(statements.BEGIN)
     try:
-        if not _is_ours(connection, path):  # another process may have initialized it first
+        if not _is_keyplan_file(connection, path):  # another process may have initialized it first
             connection.execute(statements.CREATE_SCHEMA)
             connection.pragma("application_id", statements.APPLICATION_ID)
             connection.pragma("user_version", statements.SCHEMA_VERSION)
@@ -65,7 +65,7 @@ def prepare(connection: apsw.Connection, path: str) -> None:
         raise
 
 
-def _is_ours(connection: apsw.Connection, path: str) -> bool:
+def _is_keyplan_file(connection: apsw.Connection, path: str) -> bool:
     application, version = connection.pragma("application_id"), connection.pragma("user_version")
     if application == statements.APPLICATION_ID:
         if version > statements.SCHEMA_VERSION:
@@ -119,8 +119,8 @@ def new_file(path: str) -> Iterator[apsw.Connection]:
         connection.pragma("journal_mode", "wal")
         connection.close()
         check_free(path)  # another process may have created the file since
-        for left in ("-wal", "-shm"):  # left over from a deleted database; SQLite would use them
-            Path(f"{path}{left}").unlink(missing_ok=True)
+        for suffix in ("-wal", "-shm"):  # left over from a deleted database; SQLite would use them
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
         unfinished.replace(path)
     except BaseException:
         connection.close()

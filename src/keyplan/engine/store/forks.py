@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol
 
 from keyplan.errors import EngineClosedError
 
-WHY = "was opened before this process was forked: open it again here"
+FORK_MESSAGE = "was opened before this process was forked: open it again here"
 
 
 class Store(Protocol):
@@ -28,18 +28,18 @@ class Store(Protocol):
         """
 
 
-class LeftBehind:
+class ForkedConnection:
     """A replacement for a connection in a child process. Every use of it raises EngineClosedError."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise EngineClosedError(f"{self.path} {WHY}")
+        raise EngineClosedError(f"{self.path} {FORK_MESSAGE}")
 
 
 _open: weakref.WeakSet[Any] = weakref.WeakSet()
-_kept: list[object] = []
+_retained: list[object] = []
 
 
 def watch(store: Store) -> None:
@@ -48,7 +48,7 @@ def watch(store: Store) -> None:
 
 
 def _close_in_child() -> None:
-    _kept.extend([store.close_in_child() for store in list(_open)])
+    _retained.extend([store.close_in_child() for store in list(_open)])
 
 
 if hasattr(os, "register_at_fork"):

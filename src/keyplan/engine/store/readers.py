@@ -28,21 +28,21 @@ from typing import Any
 import apsw
 
 from keyplan.engine.store import statements
-from keyplan.engine.store.combine import give_way
+from keyplan.engine.store.combine import yield_processor
 from keyplan.engine.store.failures import failures
 from keyplan.engine.store.files import CACHE_KIB, connect
-from keyplan.engine.store.forks import WHY
+from keyplan.engine.store.forks import FORK_MESSAGE
 from keyplan.engine.store.rows import Log, Row, StoreView, Tree
 from keyplan.errors import EngineClosedError
 
-LEAST_CACHE_KIB = 4 * 1024
-LEAST_GROWTH_BYTES = 1024 * 1024
+MIN_CACHE_KIB = 4 * 1024
+MIN_GROWTH_BYTES = 1024 * 1024
 BRIEF_ROWS = 100  # the maximum for reads that block writers
 FIRST_ROWS = 25  # rows fetched first: most spans are shorter, and a page of large rows needs few
-READS_PER_LOOK = 64
-MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024
+READS_PER_MAPPING_UPDATE = 64
+MIN_UNMAPPED_BYTES = 2 * 1024 * 1024 * 1024
 """The minimum size, in bytes, of database files that are not mapped into memory."""
-FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # a mapping is kept if at most one check in eight finds a foreign commit
+FOREIGN_WEIGHT, MAX_WEIGHT = 8, 80  # a mapping is kept if at most one check in eight finds a foreign commit
 CHUNK_ROWS = 256
 COUNTED_ROWS = 20_000
 """The maximum number of rows that one statement counts. Counting them takes a few milliseconds if the rows are in
@@ -50,7 +50,7 @@ memory.
 """
 
 
-def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
+def remaining_bounds(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
     """Return the bounds of the rest of a range, low <= key < high, after the row with the key `last`.
 
     `reverse` is True if the range is read in descending key order.
@@ -58,7 +58,7 @@ def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple
     return (low, last) if reverse else (last + b"\x00", high)
 
 
-class Connected:
+class ConnectionReader:
     """Reads through one SQLite connection. A tree is a sorted set of rows, and a log is a sequence of records."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -105,8 +105,8 @@ class Connected:
         long. Each batch sees the rows as of the time of its read.
         """
         if low is not None:
-            of_span: tuple[int, int] = self._get(tree.span_totals, low, high)
-            return of_span
+            span_totals: tuple[int, int] = self._get(tree.span_totals, low, high)
+            return span_totals
         rows = size = last = 0
         complete = False
         while not complete:
@@ -164,17 +164,17 @@ class Connected:
         return self._cursor.execute(statement, parameters).fetchall()
 
 
-class Writing(Connected):
+class ConnectionWriter(ConnectionReader):
     """Reads and writes of the current transaction, which use the write connection."""
 
-    foreign = False
+    has_foreign_commit = False
     """Whether another connection has committed since this flag was set to False."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
         self.thread: int | None = None
         """The thread that wrote last. Its reads may use this connection too."""
-        self.seen = connection.data_version()
+        self.last_data_version = connection.data_version()
         """The data version after this connection's last commit, or -1 if other connections may have committed."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
@@ -202,14 +202,14 @@ class Writing(Connected):
         self._cursor.execute(log.append, (written_at, shard, body))
         return self.connection.last_insert_rowid()
 
-    def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
+    def last_of_older(self, log: Log, shard: int, before: float, limit: int) -> int:
         """Return the sequence number of the last stream record to trim from a shard, or 0 if the first record of the
         shard is not older than `before`.
 
-        Only the first `most` records of the shard are considered, up to the first record written at or after the time
+        Only the first `limit` records of the shard are considered, up to the first record written at or after the time
         `before`.
         """
-        return self._get(log.last_of_older, shard, before, most) or 0
+        return self._get(log.last_of_older, shard, before, limit) or 0
 
     def trim(self, log: Log, shard: int, last: int) -> int:
         """Delete the stream records of a shard up to and including the sequence number `last`. Return the number of
@@ -252,7 +252,7 @@ class Writing(Connected):
         self._cursor.execute(log.drop)
 
 
-class Locked(Connected):
+class LockedReader(ConnectionReader):
     """Reads of an in-memory database through its only connection. Each read holds the lock and fetches rows
     in chunks.
     """
@@ -275,7 +275,7 @@ class Locked(Connected):
             if len(rows) < chunk:
                 return
             limit = limit - chunk if limit > 0 else limit
-            low, high = rest(low, high, rows[-1][0], reverse=reverse)
+            low, high = remaining_bounds(low, high, rows[-1][0], reverse=reverse)
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
         with self._lock:
@@ -295,9 +295,9 @@ class MemoryReaders:
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         self._lock = lock
-        self._view = Locked(connection, lock)
+        self._view = LockedReader(connection, lock)
 
-    def view(self) -> Connected:
+    def view(self) -> ConnectionReader:
         """Return a view in which each read sees the latest committed data."""
         return self._view
 
@@ -318,51 +318,53 @@ class MemoryReaders:
 class FileReaders:
     """The read views of a database file. Each thread has its own connection."""
 
-    def __init__(self, path: str, writing: Writing, lock: threading.RLock) -> None:
+    def __init__(self, path: str, writer: ConnectionWriter, lock: threading.RLock) -> None:
         self._path = path
-        self._writing = writing
+        self._writer = writer
         self._lock = lock
         self._local = threading.local()
         self._connections: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._opening = threading.Lock()
         self._closed = ""  # the reason, once closed
-        self._mapping = Mapping(path, writing)
+        self._mapping = Mapping(path, writer)
 
-    def view(self) -> Connected:
+    def view(self) -> ConnectionReader:
         """Return a view for the current thread in which each read sees the latest committed data."""
-        view: Connected | None = getattr(self._local, "view", None)
+        view: ConnectionReader | None = getattr(self._local, "view", None)
         return view if view is not None else self._new_view()
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreView]:
         """Yield a view for the current thread in which all reads see the data as of one point in time."""
-        own = self._own()
+        reader = self._separate_reader()
         try:
             with failures(self._path):
-                _end(own)  # ends a read that a signal handler interrupted
-                own.execute(statements.BEGIN_READ)
-            yield own
+                _end_read(reader)  # ends a read that a signal handler interrupted
+                reader.execute(statements.BEGIN_READ)
+            yield reader
         finally:
-            _end(own)
+            _end_read(reader)
 
-    def _new_view(self) -> Connected:
-        if self._writing.thread is None:  # before the first write, the first reader uses it
-            self._writing.thread = threading.get_ident()
-        view = self._local.view = Borrowing(self._own().connection, self._writing, self._lock, self._mapping)
+    def _new_view(self) -> ConnectionReader:
+        if self._writer.thread is None:  # before the first write, the first reader uses it
+            self._writer.thread = threading.get_ident()
+        view = self._local.view = BorrowingReader(
+            self._separate_reader().connection, self._writer, self._lock, self._mapping
+        )
         return view
 
-    def _own(self) -> Connected:
-        own: Connected | None = getattr(self._local, "own", None)
-        if own is None:
+    def _separate_reader(self) -> ConnectionReader:
+        reader: ConnectionReader | None = getattr(self._local, "reader", None)
+        if reader is None:
             with self._opening:
                 if self._closed:
                     raise EngineClosedError(f"{self._path} {self._closed}")
                 connection = connect(self._path)
                 self._connections.add(connection)
                 # The more threads exist, the smaller is the page cache of each connection.
-                connection.pragma("cache_size", -max(LEAST_CACHE_KIB, CACHE_KIB // len(self._connections)))
-            own = self._local.own = Connected(connection)
-        return own
+                connection.pragma("cache_size", -max(MIN_CACHE_KIB, CACHE_KIB // len(self._connections)))
+            reader = self._local.reader = ConnectionReader(connection)
+        return reader
 
     def close(self) -> None:
         """Close the connections of all threads. Reads in progress in other threads fail."""
@@ -376,14 +378,14 @@ class FileReaders:
         """Permanently drop all connections in a child process. Return the objects that contain them, which must not be
         freed.
         """
-        left, self._local, self._opening = self._local, threading.local(), threading.Lock()
-        self._closed = WHY
-        return left
+        handles, self._local, self._opening = self._local, threading.local(), threading.Lock()
+        self._closed = FORK_MESSAGE
+        return handles
 
 
-def _end(own: Connected) -> None:
-    if own.connection.in_transaction:
-        own.execute(statements.COMMIT)
+def _end_read(reader: ConnectionReader) -> None:
+    if reader.connection.in_transaction:
+        reader.execute(statements.COMMIT)
 
 
 def _close(connection: apsw.Connection) -> None:
@@ -392,7 +394,7 @@ def _close(connection: apsw.Connection) -> None:
             connection.close()
         except apsw.ThreadingViolationError:  # its thread is executing SQLite code
             connection.interrupt()
-            give_way()
+            yield_processor()
         else:
             return
 
@@ -400,40 +402,40 @@ def _close(connection: apsw.Connection) -> None:
 class Mapping:
     """The memory mapping of the database file, used for reads through the write connection.
 
-    The mapping covers the part of the file that existed at the last check. Files of at least `MOST_MAPPED_BYTES` are
+    The mapping covers the part of the file that existed at the last check. Files of at least `MIN_UNMAPPED_BYTES` are
     not mapped.
     """
 
-    def __init__(self, path: str, writing: Writing) -> None:
+    def __init__(self, path: str, writer: ConnectionWriter) -> None:
         self._path = Path(path)
-        self._writing = writing
-        self._connection = writing.connection
-        self._version = writing.seen
+        self._writer = writer
+        self._connection = writer.connection
+        self._version = writer.last_data_version
         self._weight = 0
-        self._given_up = False
+        self._is_disabled = False
         self._bytes = 0
         self._map_growth()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Map newly added pages of the file, or remove the mapping permanently. The caller must hold the writer's lock.
 
         The mapping is removed if other processes commit frequently or the file has become large.
         """
-        if self._given_up:
+        if self._is_disabled:
             return
         version = self._connection.data_version()
-        if version in (self._version, self._writing.seen):
+        if version in (self._version, self._writer.last_data_version):
             self._weight = max(0, self._weight - 1)
         else:
             self._version = version
             self._weight += FOREIGN_WEIGHT
-        if self._weight > MOST_WEIGHT:
-            self._give_up()
+        if self._weight > MAX_WEIGHT:
+            self._disable()
         else:
             self._map_growth()
 
-    def _give_up(self) -> None:
-        self._given_up = True
+    def _disable(self) -> None:
+        self._is_disabled = True
         self._connection.pragma("mmap_size", 0)
 
     def _map_growth(self) -> None:
@@ -442,22 +444,24 @@ class Mapping:
             size = self._path.stat().st_size
         except FileNotFoundError:  # some systems can remove an open file
             return
-        if size >= MOST_MAPPED_BYTES:
-            self._give_up()
-        elif size > self._bytes + max(self._bytes // 8, LEAST_GROWTH_BYTES):
+        if size >= MIN_UNMAPPED_BYTES:
+            self._disable()
+        elif size > self._bytes + max(self._bytes // 8, MIN_GROWTH_BYTES):
             self._connection.pragma("mmap_size", size)
             self._bytes = size
 
 
-class Borrowing(Connected):
+class BorrowingReader(ConnectionReader):
     """Reads of one thread, which use the write connection if they are short and this thread was the last to write."""
 
-    def __init__(self, connection: apsw.Connection, writing: Writing, lock: threading.RLock, mapping: Mapping) -> None:
+    def __init__(
+        self, connection: apsw.Connection, writer: ConnectionWriter, lock: threading.RLock, mapping: Mapping
+    ) -> None:
         super().__init__(connection)
         self._thread = threading.get_ident()
-        self._writing = writing
-        self._lent = writing.connection
-        self._execute_lent = writing.execute
+        self._writer = writer
+        self._write_connection = writer.connection
+        self._write_execute = writer.execute
         self._acquire, self._release = lock.acquire, lock.release
         self._mapping = mapping
         self._reads = 0
@@ -465,13 +469,15 @@ class Borrowing(Connected):
     def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
         # Every read of one item takes this path, so function calls are inlined.
         row: tuple[int, bytes] | None
-        if self._writing.thread == self._thread and self._acquire(False):
+        if self._writer.thread == self._thread and self._acquire(False):
             try:
-                if not self._lent.in_transaction:  # otherwise this thread's own transaction is not committed yet
+                if (
+                    not self._write_connection.in_transaction
+                ):  # otherwise this thread's own transaction is not committed yet
                     self._reads += 1
-                    if self._reads >= READS_PER_LOOK:
-                        self._look()
-                    row = self._execute_lent(tree.point, (key,)).get
+                    if self._reads >= READS_PER_MAPPING_UPDATE:
+                        self._update_mapping()
+                    row = self._write_execute(tree.point, (key,)).get
                     return row
             finally:
                 self._release()
@@ -481,28 +487,28 @@ class Borrowing(Connected):
     def span(
         self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
     ) -> Iterator[Row]:
-        """Yield the rows as in `Connected.span`. Later rows can include changes that were made after the first rows
-        were read.
+        """Yield the rows as in `ConnectionReader.span`. Later rows can include changes that were made after the first
+        rows were read.
         """
         chunk = FIRST_ROWS if limit < 0 else min(limit, FIRST_ROWS)
         rows = self.rows(tree, low, high, reverse=reverse, limit=chunk)
         if len(rows) < FIRST_ROWS or limit == FIRST_ROWS:
             return iter(rows)
-        low, high = rest(low, high, rows[-1][0], reverse=reverse)
+        low, high = remaining_bounds(low, high, rows[-1][0], reverse=reverse)
         return chain(rows, super().span(tree, low, high, reverse=reverse, limit=limit if limit < 0 else limit - chunk))
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
-        if self._writing.thread == self._thread and 0 <= limit <= BRIEF_ROWS and self._acquire(False):
+        if self._writer.thread == self._thread and 0 <= limit <= BRIEF_ROWS and self._acquire(False):
             try:
-                if not self._lent.in_transaction:
+                if not self._write_connection.in_transaction:
                     self._reads += 1
-                    if self._reads >= READS_PER_LOOK:
-                        self._look()
-                    return self._writing.rows(tree, low, high, reverse=reverse, limit=limit)
+                    if self._reads >= READS_PER_MAPPING_UPDATE:
+                        self._update_mapping()
+                    return self._writer.rows(tree, low, high, reverse=reverse, limit=limit)
             finally:
                 self._release()
         return super().rows(tree, low, high, reverse=reverse, limit=limit)
 
-    def _look(self) -> None:
+    def _update_mapping(self) -> None:
         self._reads = 0
-        self._mapping.look()
+        self._mapping.update()

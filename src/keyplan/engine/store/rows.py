@@ -78,7 +78,7 @@ class StoreView(Protocol):
 class Transaction(StoreView, Protocol):
     """Reads and writes of one transaction, which has exclusive access to the database."""
 
-    foreign: bool
+    has_foreign_commit: bool
     """Whether another process or connection has committed since this flag was set to False. Code that reads the flag
     resets it.
     """
@@ -100,11 +100,11 @@ class Transaction(StoreView, Protocol):
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
         """Append a stream record to a shard of a log and return the record's sequence number."""
 
-    def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
+    def last_of_older(self, log: Log, shard: int, before: float, limit: int) -> int:
         """Return the sequence number of the last stream record to trim from a shard, or 0 if the first record of the
         shard is not older than `before`.
 
-        Only the first `most` records of the shard are considered, up to the first record written at or after the time
+        Only the first `limit` records of the shard are considered, up to the first record written at or after the time
         `before`.
         """
 

@@ -20,8 +20,8 @@ from keyplan.engine.store.checkpoint import Checkpointer
 from keyplan.engine.store.combine import CombinedCall, Combiner
 from keyplan.engine.store.failures import failures, storage_error
 from keyplan.engine.store.files import check_free, connect, copy, new_file, prepare
-from keyplan.engine.store.forks import LeftBehind, watch
-from keyplan.engine.store.readers import FileReaders, MemoryReaders, Writing
+from keyplan.engine.store.forks import ForkedConnection, watch
+from keyplan.engine.store.readers import ConnectionWriter, FileReaders, MemoryReaders
 from keyplan.engine.store.rows import Row, Transaction, Tree
 from keyplan.engine.store.sync import LogSync
 from keyplan.errors import EngineClosedError, KeyplanError, StorageError
@@ -48,11 +48,11 @@ class SqliteStore:
         self.in_memory = path == MEMORY
         self._lock = threading.RLock()
         self._closed = False
-        self.left_behind = False
+        self.opened_by_parent = False
         """True in a child of the process that opened the store."""
         self._group_thread: int | None = None
-        self._group_begun = False
-        self._group_lost: StorageError | None = None
+        self._group_started = False
+        self._group_error: StorageError | None = None
         connection = connect(self.path)
         try:
             with failures(self.path):
@@ -60,9 +60,9 @@ class SqliteStore:
         except BaseException:
             connection.close()
             raise
-        self._writing = Writing(connection)
+        self._writer = ConnectionWriter(connection)
         self._readers = (
-            MemoryReaders(connection, self._lock) if self.in_memory else FileReaders(path, self._writing, self._lock)
+            MemoryReaders(connection, self._lock) if self.in_memory else FileReaders(path, self._writer, self._lock)
         )
         self.view = self._readers.view
         """Returns the calling thread's view of committed rows. Each read sees the data as of the time of that read."""
@@ -74,33 +74,33 @@ class SqliteStore:
         self._checkpointer: Checkpointer | None = None
         if not self.in_memory:
             self._checkpointer = Checkpointer(connect(self.path))
-            connection.set_wal_hook(self._checkpointer.committed)
+            connection.set_wal_hook(self._checkpointer.on_commit)
             watch(self)
 
     # Writes.
 
-    def write(self, work: Callable[[Transaction], T], *, settled: bool = False) -> T:
-        """Run `work` in one transaction and commit it, or roll back if the work raises an exception.
+    def write(self, callback: Callable[[Transaction], T], *, raises_early: bool = False) -> T:
+        """Run `callback` in one transaction and commit it, or roll back if it raises an exception.
 
-        Set `settled` to True if the work never raises an exception after its first write. In a group, such work runs
-        without a savepoint, so an SQLite error during the work makes the whole group fail.
+        Set `raises_early` to True if the callback never raises an exception after its first write. In a group, it then
+        runs without a savepoint, so an SQLite error during the callback makes the whole group fail.
         """
         if self._group_thread == threading.get_ident():
-            return self._write_in_group(work, settled)
+            return self._write_in_group(callback, raises_early)
         if self._combiner is not None:
-            result: T = self._combiner.submit(work, settled)
+            result: T = self._combiner.submit(callback, raises_early)
             return result
         with self._lock:
-            return self._write_alone(work)
+            return self._write_alone(callback)
 
     @property
-    def commits_at_once(self) -> bool:
+    def commits_immediately(self) -> bool:
         """Whether each write of this thread is a separate transaction, and is neither part of a group nor combined with
         writes of other threads.
         """
         return self._combiner is None and self._group_thread != threading.get_ident()
 
-    def put_while(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
+    def put_if_sequence(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
         """Write a row in a separate transaction, but only if the counter `sequence` has the value `value`. Return True
         if the row was written.
 
@@ -109,34 +109,34 @@ class SqliteStore:
         been dropped.
         """
         with self._lock:
-            self._wait_for_room()
-            writing = self._writing
-            writing.thread = threading.get_ident()
-            writing.execute(tree.upsert_while, (*row, sequence, value))
-            written = writing.connection.changes() > 0
+            self._wait_for_restart()
+            writer = self._writer
+            writer.thread = threading.get_ident()
+            writer.execute(tree.upsert_if_sequence, (*row, sequence, value))
+            written = writer.connection.changes() > 0
             if written:  # so no foreign commit has changed the sequence
-                writing.seen = writing.connection.data_version()
+                writer.last_data_version = writer.connection.data_version()
             return written
 
-    def wait_for_calm(self) -> None:
+    def wait_for_checkpoint(self) -> None:
         """Wait, for a limited time, until the checkpoint of a long write-ahead log has ended.
 
         Background work calls this method between chunks.
         """
         if self._checkpointer is not None:
-            self._checkpointer.wait_for_calm()
+            self._checkpointer.wait_for_checkpoint()
 
-    def write_apart(self, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a separate transaction, even inside a group.
+    def write_separately(self, callback: Callable[[Transaction], T]) -> T:
+        """Run `callback` in a separate transaction, even inside a group.
 
         Earlier writes of the group are committed first. Use this method for changes after which callers must reload
-        cached state: the flag `foreign` is set in the next transaction.
+        cached state: the flag `has_foreign_commit` is set in the next transaction.
         """
         with self._lock:
             if self._group_thread == threading.get_ident():
                 self._end_group()
-            result = self._write_alone(work)
-            self._writing.seen = -1
+            result = self._write_alone(callback)
+            self._writer.last_data_version = -1
         if self.sync is not None:
             self.sync.wait(self.sync.committed)
         return result
@@ -154,26 +154,26 @@ class SqliteStore:
                 self._end_group()
             finally:
                 self._group_thread = None
-                self._group_lost = None
-                if self._group_begun:
-                    self._group_begun = False
+                self._group_error = None
+                if self._group_started:
+                    self._group_started = False
                     with failures(self.path):
                         self._rollback()
         if self.sync is not None:
             self.sync.wait(self.sync.committed)
 
     def _end_group(self) -> None:
-        if self._group_lost is not None:
-            raise self._group_lost
-        if self._group_begun:
+        if self._group_error is not None:
+            raise self._group_error
+        if self._group_started:
             with failures(self.path):
                 self._commit()
 
-    def _write_alone(self, work: Callable[[Transaction], T]) -> T:
+    def _write_alone(self, callback: Callable[[Transaction], T]) -> T:
         # Every write takes this path, so it uses a single `try` and no context manager.
         try:
             self._begin()
-            result = work(self._writing)
+            result = callback(self._writer)
             self._commit()
         except BaseException as error:
             self._undo(error)
@@ -187,37 +187,37 @@ class SqliteStore:
             if isinstance(error, apsw.Error):
                 raise error
 
-    def _write_in_group(self, work: Callable[[Transaction], T], settled: bool) -> T:
-        if self._group_lost is not None:
-            raise self._group_lost
+    def _write_in_group(self, callback: Callable[[Transaction], T], raises_early: bool) -> T:
+        if self._group_error is not None:
+            raise self._group_error
         try:
-            if not self._group_begun:
+            if not self._group_started:
                 try:
                     self._begin()
                 finally:  # even if a signal handler interrupts
-                    self._group_begun = self._writing.connection.in_transaction
-            return work(self._writing) if settled else self._write_at_savepoint(work)
+                    self._group_started = self._writer.connection.in_transaction
+            return callback(self._writer) if raises_early else self._write_at_savepoint(callback)
         except apsw.Error as error:
-            if self._group_begun and (settled or not self._writing.connection.in_transaction):
-                self._lose_group(error)
+            if self._group_started and (raises_early or not self._writer.connection.in_transaction):
+                self._fail_group(error)
             with failures(self.path):
                 raise
 
-    def _lose_group(self, error: apsw.Error) -> None:
+    def _fail_group(self, error: apsw.Error) -> None:
         """Make all writes of the group fail because of an SQLite error.
 
         The group is rolled back, unless SQLite has already rolled it back, for example because the disk is full.
         """
-        self._group_lost = storage_error(error, self.path)
-        self._group_begun = False
+        self._group_error = storage_error(error, self.path)
+        self._group_started = False
         self._rollback()
 
-    def _write_at_savepoint(self, work: Callable[[Transaction], T]) -> T:
-        connection = self._writing.connection
-        execute = self._writing.execute
+    def _write_at_savepoint(self, callback: Callable[[Transaction], T]) -> T:
+        connection = self._writer.connection
+        execute = self._writer.execute
         execute(statements.SAVEPOINT)
         try:
-            result = work(self._writing)
+            result = callback(self._writer)
         except BaseException:
             if connection.in_transaction:
                 execute(statements.ROLLBACK_TO)
@@ -235,7 +235,7 @@ class SqliteStore:
         """
         try:
             with self._lock:
-                self._run_in_one(calls)
+                self._run_transaction(calls)
         except BaseException as error:
             if len(calls) > 1 and not isinstance(error, KeyplanError):
                 raise
@@ -243,7 +243,7 @@ class SqliteStore:
                 call.error = error  # the whole batch is rolled back, even if calls succeeded
         return self.sync.committed if self.sync is not None else 0
 
-    def _run_in_one(self, calls: list[CombinedCall]) -> None:
+    def _run_transaction(self, calls: list[CombinedCall]) -> None:
         try:
             with failures(self.path):
                 self._begin()
@@ -256,11 +256,13 @@ class SqliteStore:
 
     def _run_calls(self, calls: list[CombinedCall]) -> None:
         if len(calls) == 1:
-            calls[0].result = calls[0].work(self._writing)
+            calls[0].result = calls[0].callback(self._writer)
             return
         for call in calls:
             try:
-                call.result = call.work(self._writing) if call.settled else self._write_at_savepoint(call.work)
+                call.result = (
+                    call.callback(self._writer) if call.raises_early else self._write_at_savepoint(call.callback)
+                )
             except apsw.Error:
                 raise
             except Exception as error:  # noqa: BLE001 - belongs to this call, whose savepoint was rolled back
@@ -276,38 +278,38 @@ class SqliteStore:
             for call in calls:
                 call.error = call.error or error
 
-    def _wait_for_room(self) -> None:
-        if self._checkpointer is not None and self._checkpointer.crowded:
-            self._checkpointer.wait_for_room()
+    def _wait_for_restart(self) -> None:
+        if self._checkpointer is not None and self._checkpointer.writers_must_wait:
+            self._checkpointer.wait_for_restart()
 
     def _begin(self) -> None:
-        writing = self._writing
-        writing.thread = threading.get_ident()
-        self._wait_for_room()
+        writer = self._writer
+        writer.thread = threading.get_ident()
+        self._wait_for_restart()
         try:
-            writing.execute(statements.BEGIN)
+            writer.execute(statements.BEGIN)
         except (apsw.ConnectionClosedError, apsw.CursorClosedError):
             raise EngineClosedError(f"{self.path} is closed") from None
-        if writing.connection.data_version() != writing.seen:
-            writing.foreign = True  # keep it set, because this transaction may not check it
+        if writer.connection.data_version() != writer.last_data_version:
+            writer.has_foreign_commit = True  # keep it set, because this transaction may not check it
 
     def _commit(self) -> None:
-        writing = self._writing
+        writer = self._writer
         if self.sync is not None and self._checkpointer is not None:
-            self.sync.make_room(self._checkpointer.pages)
-        writing.execute(statements.COMMIT)
-        writing.seen = writing.connection.data_version()
-        self._group_begun = False
+            self.sync.extend_log(self._checkpointer.pages)
+        writer.execute(statements.COMMIT)
+        writer.last_data_version = writer.connection.data_version()
+        self._group_started = False
         if self.sync is not None:
             self.sync.committed += 1
 
     def _rollback(self) -> None:
-        connection = self._writing.connection
+        connection = self._writer.connection
         # SQLite itself rolls back after some failures, such as a full disk. Roll back only if a transaction is still
         # open.
         if connection.in_transaction:
             connection.execute(statements.ROLLBACK)
-        self._writing.seen = -1
+        self._writer.last_data_version = -1
 
     # The file.
 
@@ -319,16 +321,16 @@ class SqliteStore:
 
     def copy(self) -> SqliteStore:
         """Return an in-memory store that contains a copy of the data as of one point in time."""
-        copied = SqliteStore(MEMORY)
+        memory_store = SqliteStore(MEMORY)
         with failures(self.path):
-            self._copy(copied._writing.connection)
-        copied._writing.seen = copied._writing.connection.data_version()
-        return copied
+            self._copy(memory_store._writer.connection)
+        memory_store._writer.last_data_version = memory_store._writer.connection.data_version()
+        return memory_store
 
     def _copy(self, target: apsw.Connection) -> None:
         if self.in_memory:
             with self._lock:
-                copy(self._writing.connection, target)
+                copy(self._writer.connection, target)
             return
         source = connect(self.path)
         try:
@@ -343,12 +345,12 @@ class SqliteStore:
         `progress` is called repeatedly during the check.
         """
 
-        def goes_on() -> bool:
+        def report_progress() -> bool:
             progress()
             return False
 
         connection = self.view().connection
-        connection.set_progress_handler(goes_on, INTEGRITY_STEPS)
+        connection.set_progress_handler(report_progress, INTEGRITY_STEPS)
         try:
             with failures(self.path):
                 rows = connection.execute(statements.INTEGRITY).fetchall()
@@ -360,12 +362,12 @@ class SqliteStore:
         """Mark the store as closed in a child process. Return the objects that contain its connections, which must not
         be freed.
         """
-        left = self._writing, self._checkpointer, self._readers.close_in_child()
+        handles = self._writer, self._checkpointer, self._readers.close_in_child()
         self._lock = threading.RLock()  # a thread of the parent may hold it
-        self._writing = cast(Writing, LeftBehind(self.path))
+        self._writer = cast(ConnectionWriter, ForkedConnection(self.path))
         self._checkpointer = self._combiner = self._group_thread = None
-        self._closed = self.left_behind = True
-        return left
+        self._closed = self.opened_by_parent = True
+        return handles
 
     def close(self) -> None:
         """Close all connections. Closing the store again has no effect."""
@@ -379,6 +381,6 @@ class SqliteStore:
             if self._checkpointer is not None:
                 self._checkpointer.stop()
             self._readers.close()
-            self._writing.connection.close()
+            self._writer.connection.close()
             if self.sync is not None:
                 self.sync.close()

@@ -53,7 +53,7 @@ class TreeStatements(NamedTuple):
     drop: str
     point: str
     upsert: str
-    upsert_while: str
+    upsert_if_sequence: str
     move: str
     delete: str
     forward: str
@@ -79,7 +79,7 @@ def tree(number: int) -> TreeStatements:
         drop=f"DROP TABLE IF EXISTS {name}",
         point=f"SELECT size, body FROM {name} WHERE k = ?",
         upsert=f"INSERT INTO {name} (k, size, body) VALUES (?, ?, ?) {replaced}",
-        upsert_while=(
+        upsert_if_sequence=(
             f"INSERT INTO {name} (k, size, body) SELECT ?, ?, ?"
             f" WHERE (SELECT value FROM keyplan_sequence WHERE name = ?) = ? {replaced}"
         ),

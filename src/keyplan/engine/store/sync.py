@@ -25,7 +25,7 @@ _sync_data = getattr(os, "fdatasync", os.fsync)
 
 FRAME_BYTES = 24 + 4096
 """The size in bytes of one page in the write-ahead log, including its frame header."""
-LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 256 * 1024, 1024 * 1024
+MIN_PIECE_BYTES, MAX_PIECE_BYTES = 256 * 1024, 1024 * 1024
 
 
 class LogSync:
@@ -40,25 +40,25 @@ class LogSync:
         """The number of commits in the log, counted by the writer under its lock."""
         self.synced = 0
         """The number of commits that are known to be on disk."""
-        self._reach = 0  # a lower bound of the log file's length
+        self._known_length = 0  # a lower bound of the log file's length
 
-    def make_room(self, pages: int) -> None:
+    def extend_log(self, pages: int) -> None:
         """Extend the write-ahead log file well beyond its used part. `pages` is the number of pages in use.
 
         Call this method in a write transaction, when no other process writes to the log and the bytes after its used
         part are free. Errors are ignored, because the next commit then extends the file itself or reports the error.
         """
         used, descriptor = pages * FRAME_BYTES, self._descriptor  # the first sync opens the file and reports errors
-        if used + LEAST_PIECE_BYTES > self._reach and descriptor is not None and hasattr(os, "pwrite"):
+        if used + MIN_PIECE_BYTES > self._known_length and descriptor is not None and hasattr(os, "pwrite"):
             with suppress(OSError):
-                self._lengthen(descriptor, used)
+                self._extend_file(descriptor, used)
 
-    def _lengthen(self, descriptor: int, used: int) -> None:
+    def _extend_file(self, descriptor: int, used: int) -> None:
         end = os.fstat(descriptor).st_size
-        piece = min(max(used, LEAST_PIECE_BYTES), MOST_PIECE_BYTES)
-        self._reach = max(end, used + LEAST_PIECE_BYTES + piece)
-        if end < self._reach:
-            os.pwrite(descriptor, bytes(self._reach - end), end)
+        piece = min(max(used, MIN_PIECE_BYTES), MAX_PIECE_BYTES)
+        self._known_length = max(end, used + MIN_PIECE_BYTES + piece)
+        if end < self._known_length:
+            os.pwrite(descriptor, bytes(self._known_length - end), end)
 
     def wait(self, commit: int) -> None:
         """Wait until the commit with this number is on disk. Raises StorageError if the disk fails."""
@@ -74,13 +74,13 @@ class LogSync:
             raise StorageError(f"{self._path}: an earlier sync failed, reopen the database ({self._failure})")
         covered = self.committed
         try:
-            _sync_data(self._opened())
+            _sync_data(self._open_log())
         except OSError as error:
             self._failure = error
             raise StorageError(f"{self._path}: the log could not be synced to the disk ({error})") from error
         self.synced = covered
 
-    def _opened(self) -> int:
+    def _open_log(self) -> int:
         if self._descriptor is None:
             self._descriptor = os.open(f"{self._path}-wal", os.O_RDWR)
             self._sync_folder()

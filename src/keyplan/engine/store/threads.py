@@ -9,12 +9,12 @@ from collections.abc import Callable
 _log = logging.getLogger(__name__)
 
 
-def started(work: Callable[[], None], name: str) -> threading.Thread | None:
+def start_thread(target: Callable[[], None], name: str) -> threading.Thread | None:
     """Start a thread and return it, or return None if the process cannot start one or is shutting down.
 
     A failure is only logged, because the work stays pending and the next caller tries again.
     """
-    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread = threading.Thread(target=target, name=name, daemon=True)
     try:
         thread.start()
     except RuntimeError:

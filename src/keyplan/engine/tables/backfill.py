@@ -121,7 +121,7 @@ def fill_some(database: Database, owner: str, name: str, chunks: int, pace: Pace
     pace = pace or Pace(database.clock, CHUNK_ROWS)
 
     def fill(transaction: Transaction, limit: int) -> bool:
-        with pace.measured():
+        with pace.measure():
             return _fill_chunk(transaction, owner, name, limit)
 
     for _ in range(chunks):
@@ -255,12 +255,12 @@ class Backfiller(Worker[tuple[str, str]]):
         clock = self._database.clock
         work, progress = ("", ""), None
         try:
-            while unfinished := self._look():
+            while unfinished := self._next_tasks():
                 if progress is None or unfinished[0] != work:
                     work = unfinished[0]
                     progress = Progress(clock, _job(*work))
-                progress.at(partial(_place, self._database, *work))
-                self._database.store.wait_for_calm()
+                progress.report(partial(_place, self._database, *work))
+                self._database.store.wait_for_checkpoint()
                 started = clock.monotonic()
                 fill_some(self._database, *work, 1, self._pace)
                 # Writers wait for the same lock. Pause for as long as the chunk took, so that they can run.

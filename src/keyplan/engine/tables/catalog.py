@@ -141,8 +141,8 @@ class Table:
     """
 
 
-def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
-    """Return the table that a stored document defines. `observed` is documented in `Catalog`."""
+def parse(document: dict[str, Any], *, reads_old_versions: bool = False) -> Table:
+    """Return the table that a stored document defines. `reads_old_versions` is documented in `Catalog`."""
     description = document["description"]
     kinds = {
         definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
@@ -177,8 +177,8 @@ def parse(document: dict[str, Any], *, observed: bool = False) -> Table:
         ready_at=math.inf if document.get("building") else document.get("ready_at", 0.0),
         gone_at=document.get("gone_at"),
         settles_at=_settles_at(document, 0.0),
-        plain=not (observed or watched or indexes),
-        blind=not (observed or watched)
+        plain=not (reads_old_versions or watched or indexes),
+        blind=not (reads_old_versions or watched)
         and all(set(primary.names) >= set(index.key.schema.names) for index in indexes.values()),
     )
 
@@ -263,12 +263,12 @@ class Catalog:
     """A cache of the table definitions in the store.
 
     The cache also contains the number of catalog changes that it includes, which shows whether it is outdated.
-    `observed` is True if each write must first read the item's earlier version. In this case, `Table.plain` and
-    `Table.blind`, which allow writes to omit this read, are False for all tables.
+    `reads_old_versions` is True if each write must first read the item's earlier version. In this case, `Table.plain`
+    and `Table.blind`, which allow writes to omit this read, are False for all tables.
     """
 
-    def __init__(self, view: StoreView, *, observed: bool = False) -> None:
-        self._observed = observed
+    def __init__(self, view: StoreView, *, reads_old_versions: bool = False) -> None:
+        self._reads_old_versions = reads_old_versions
         self._tables: dict[str, Table] = {}
         self._steady: dict[str, Table] = {}
         self._changes = -1
@@ -288,7 +288,7 @@ class Catalog:
             table = (
                 existing
                 if existing is not None and existing.document == document
-                else parse(document, observed=self._observed)
+                else parse(document, reads_old_versions=self._reads_old_versions)
             )
             tables[table.name] = table
         with self._lock:
@@ -346,9 +346,9 @@ class Catalog:
 
     def check(self, table: Table, transaction: Transaction) -> None:
         """Raise CatalogChanged unless `table` is the current definition of the table."""
-        if transaction.foreign:
+        if transaction.has_foreign_commit:
             self.reload(transaction)
-            transaction.foreign = False
+            transaction.has_foreign_commit = False
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
 
@@ -384,7 +384,7 @@ class Catalog:
         name = document["description"]["TableName"]
         transaction.put_document(DOCUMENT_PREFIX + name, orjson.dumps(document))
         transaction.next_sequence(CHANGES)
-        return parse(document, observed=self._observed)
+        return parse(document, reads_old_versions=self._reads_old_versions)
 
     def remove(self, transaction: Transaction, name: str) -> None:
         """Delete the document of a table in a `Database.alter` transaction."""

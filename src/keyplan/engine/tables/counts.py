@@ -90,7 +90,7 @@ class TreeCounts(Worker[Tree]):
 
     def _run(self) -> None:
         try:
-            while request := self._look():
+            while request := self._next_tasks():
                 self._count(request[0])
         except (EngineClosedError, Failure):
             if not self._stop.is_set():

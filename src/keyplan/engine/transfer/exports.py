@@ -81,7 +81,7 @@ def run(database: Database, document: Document, hold: Hold) -> None:
     written = export_files.write_data(place, export_id, partitions, lines, hold.beat)
     billed = max(written.size, limits.INCREMENTAL_EXPORT_BILLED_BYTES) if incremental else written.size
     summary = _summary(described, database.clock.now(), written.items, billed)
-    progress.end()
+    progress.finish()
     manifest = export_files.write_manifests(place, summary, written)
     database.store.write(
         lambda transaction: hold.finish(
@@ -122,8 +122,8 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
     time_s = document["time_s"]
     low: bytes | None = b""
     while low is not None:
-        progress.at(partial(percent, low))
-        database.store.wait_for_calm()
+        progress.report(partial(percent, low))
+        database.store.wait_for_checkpoint()
         with database.store.snapshot() as view:
             table = _table(view, document)
             _check_reach(table, time_s, database.clock.now())
@@ -176,8 +176,8 @@ def _changes(database: Database, document: Document, progress: Progress) -> Iter
     both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
     low: bytes | None = b""
     while low is not None:
-        progress.at(partial(percent, low))
-        database.store.wait_for_calm()
+        progress.report(partial(percent, low))
+        database.store.wait_for_checkpoint()
         with database.store.snapshot() as view:
             table = _table(view, document)
             _check_reach(table, from_s, database.clock.now())

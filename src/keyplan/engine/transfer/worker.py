@@ -62,7 +62,7 @@ class Jobs(Worker[Document]):
         because waiting does not advance such a clock.
         """
         clock = self._database.clock
-        while pending := self._look():
+        while pending := self._next_tasks():
             for document in pending:
                 claimed = self._database.store.write(partial(self._take, document))
                 if claimed is not None:

@@ -1,4 +1,4 @@
-"""write_apart: a separate transaction, also inside a group."""
+"""write_separately: a separate transaction, also inside a group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_separate_write_commits_earlier_writes_of_the_group(store: SqliteStore
     def failing() -> None:
         with store.group():
             store.write(lambda transaction: transaction.put_document("before", b"1"))
-            store.write_apart(lambda transaction: transaction.put_document("apart", b"2"))
+            store.write_separately(lambda transaction: transaction.put_document("apart", b"2"))
             store.write(lambda transaction: transaction.put_document("after", b"3"))
             raise ZeroDivisionError
 
@@ -34,7 +34,7 @@ def test_a_separate_write_commits_earlier_writes_of_the_group(store: SqliteStore
 def test_the_group_continues_after_a_separate_write(store: SqliteStore) -> None:
     with store.group():
         store.write(lambda transaction: transaction.put_document("before", b"1"))
-        store.write_apart(lambda transaction: transaction.put_document("apart", b"2"))
+        store.write_separately(lambda transaction: transaction.put_document("apart", b"2"))
         store.write(lambda transaction: transaction.put_document("after", b"3"))
     assert [name for name, _ in store.view().documents("")] == ["after", "apart", "before"]
     store.close()
@@ -48,18 +48,18 @@ def test_a_failed_separate_write_undoes_only_its_own_work(store: SqliteStore) ->
     with store.group():
         store.write(lambda transaction: transaction.put_document("before", b"1"))
         with pytest.raises(ZeroDivisionError):
-            store.write_apart(failing)
+            store.write_separately(failing)
     assert [name for name, _ in store.view().documents("")] == ["before"]
     store.close()
 
 
 def test_the_next_transaction_counts_as_foreign(store: SqliteStore) -> None:
     def noticed(transaction: Transaction) -> bool:
-        foreign, transaction.foreign = transaction.foreign, False
+        foreign, transaction.has_foreign_commit = transaction.has_foreign_commit, False
         return foreign
 
     assert not store.write(noticed)
-    store.write_apart(lambda transaction: transaction.put_document("apart", b"2"))
+    store.write_separately(lambda transaction: transaction.put_document("apart", b"2"))
     assert store.write(noticed)
     assert not store.write(noticed)
     store.close()
