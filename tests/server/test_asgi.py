@@ -13,7 +13,7 @@ from tests.server.plain_http import Client, headers_for, raw
 
 from keyplan.engine.engine import Engine
 from keyplan.server.asgi import DynamoDBApplication
-from keyplan.server.sigv4 import WellFormed
+from keyplan.server.sigv4 import FormatChecker
 
 
 def scope_of(headers: dict[bytes, bytes], method: str = "POST", path: str = "/", **more: Any) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def test_a_foreign_host_is_rejected_if_the_server_was_reached_at_a_loopback_addr
 
 
 def test_signatures_replace_the_check_of_the_host(engine: FakeEngine) -> None:
-    app = DynamoDBApplication(engine, signatures=WellFormed())
+    app = DynamoDBApplication(engine, signatures=FormatChecker())
     scope = scope_of(headers_for("ListTables", host=b"api.example"), server=("127.0.0.1", 8000))
     reply = asyncio.run(ask(app, scope, [b"{}"]))
     assert reply is not None

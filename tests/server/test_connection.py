@@ -14,7 +14,7 @@ from tests.server.fake_engine import FakeEngine
 from tests.server.plain_http import Client, get, headers_for, put, put_body, raw
 
 from keyplan.server.asyncio_server import Server
-from keyplan.server.connection import DISCARD_BYTES, FEW_WORKS, HEAD_BYTES, MOST_WORKS, HttpConnection
+from keyplan.server.connection import DISCARD_BYTES, HEAD_BYTES, PAUSE_JOBS, RESUME_JOBS, HttpConnection
 from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
 from keyplan.server.thread import ThreadedServer
 from keyplan.server.wire import Request
@@ -87,7 +87,7 @@ def test_reading_pauses_while_many_requests_wait(engine: FakeEngine) -> None:
         connection = HttpConnection(Server(DynamoDBProtocol(engine)))
         transport = FakeTransport()
         connection.connection_made(transport)
-        connection.data_received(get("a") * MOST_WORKS)
+        connection.data_received(get("a") * PAUSE_JOBS)
         assert transport.reading
         connection.data_received(get("a"))
         assert not transport.reading
@@ -96,10 +96,10 @@ def test_reading_pauses_while_many_requests_wait(engine: FakeEngine) -> None:
         assert transport.answers == 0
         connection.resume_writing()
         assert not transport.reading
-        while connection.works:
+        while connection.jobs:
             await asyncio.sleep(0)
-            assert transport.reading or len(connection.works) > FEW_WORKS
-        assert transport.answers == MOST_WORKS + 1
+            assert transport.reading or len(connection.jobs) > RESUME_JOBS
+        assert transport.answers == PAUSE_JOBS + 1
         assert transport.reading
         connection.drain()
         assert transport.closing
@@ -119,9 +119,9 @@ def test_only_a_few_queued_large_requests_are_parsed(engine: FakeEngine) -> None
         connection.connection_made(transport)
         connection.data_received(b"".join(packed(str(number)) for number in range(12)) + get("11"))
         assert not transport.reading
-        assert [type(work) for work in connection.works] == [ProtocolCall] * 2 + [Request] * 11
+        assert [type(job) for job in connection.jobs] == [ProtocolCall] * 2 + [Request] * 11
         turns = 0
-        while connection.works:
+        while connection.jobs:
             before = transport.answers
             await asyncio.sleep(0)
             turns += transport.answers > before
@@ -357,7 +357,7 @@ def test_a_client_that_does_not_read_blocks_no_other(client: Client, server: Thr
 
 
 def test_many_connections_are_served_concurrently(server: ThreadedServer, engine: FakeEngine) -> None:
-    def work(number: int) -> None:
+    def job(number: int) -> None:
         with Client(server.port) as own:
             for turn in range(20):
                 key = f"{number}-{turn}"
@@ -365,7 +365,7 @@ def test_many_connections_are_served_concurrently(server: ThreadedServer, engine
                 assert own.ask(get(key)).json() == {"Item": {"p": {"S": key}}}
 
     with ThreadPoolExecutor(32) as pool:
-        list(pool.map(work, range(32)))
+        list(pool.map(job, range(32)))
     assert len(engine.items) == 32 * 20
 
 
@@ -388,13 +388,13 @@ def test_the_idle_time_starts_with_the_last_response(engine: FakeEngine) -> None
         transport = FakeTransport()
         connection.connection_made(transport)
         connection.data_received(get("a"))
-        connection.tick(connection.since_s + 100, idle_s=10, request_s=10)
+        connection.check_time_limits(connection.stage_start_s + 100, idle_s=10, request_s=10)
         assert not transport.closing  # the request is queued
         while not transport.answers:
             await asyncio.sleep(0)
-        connection.tick(connection.since_s + 9, idle_s=10, request_s=1)
+        connection.check_time_limits(connection.stage_start_s + 9, idle_s=10, request_s=1)
         assert not transport.closing
-        connection.tick(connection.since_s + 11, idle_s=10, request_s=1)
+        connection.check_time_limits(connection.stage_start_s + 11, idle_s=10, request_s=1)
         assert transport.closing
         connection.connection_lost(None)
 

@@ -1,4 +1,4 @@
-"""Signatures: botocore's signer is the oracle; refusals have the service's messages.
+"""SignatureChecker: botocore's signer is the oracle; refusals have the service's messages.
 
 The texts about missing parts, and their order, are recorded answers of the service.
 """
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from keyplan.clock import ManualClock
 from keyplan.errors import ServiceError
-from keyplan.server.sigv4 import AccessKey, Verified, WellFormed
+from keyplan.server.sigv4 import AccessKey, FormatChecker, SignatureVerifier
 from keyplan.server.wire import Request
 
 auth = pytest.importorskip("botocore.auth")
@@ -70,7 +70,7 @@ def presigned(**arguments: Any) -> Request:
 
 
 def verify(request: Request, now: float = NOW) -> None:
-    Verified(KEYS, ManualClock(now)).check(request)
+    SignatureVerifier(KEYS, ManualClock(now)).check(request)
 
 
 def refusal(request: Request, now: float = NOW) -> tuple[str, str]:
@@ -162,7 +162,7 @@ class TestVerified:
             if token is not None:
                 request.headers.setdefault(b"x-amz-security-token", token)
             with pytest.raises(ServiceError) as caught:
-                Verified(unbound, ManualClock(NOW)).check(request)
+                SignatureVerifier(unbound, ManualClock(NOW)).check(request)
             assert caught.value.code == "UnrecognizedClientException"
 
     def test_an_unknown_key_is_rejected(self) -> None:
@@ -304,7 +304,7 @@ def test_headers_with_missing_parts_are_rejected(authorization: bytes, date: byt
     if date is not None:
         headers[b"date"] = date
     with pytest.raises(ServiceError) as caught:
-        WellFormed().check(Request(b"POST", b"/", headers, b""))
+        FormatChecker().check(Request(b"POST", b"/", headers, b""))
     assert (caught.value.code, caught.value.message) == (HEADER, message)
 
 
@@ -323,7 +323,7 @@ def test_headers_with_missing_parts_are_rejected(authorization: bytes, date: byt
 )
 def test_queries_with_missing_parts_are_rejected(query: bytes, missing: list[str]) -> None:
     with pytest.raises(ServiceError) as caught:
-        WellFormed().check(Request(b"POST", b"/?" + query, {}, b""))
+        FormatChecker().check(Request(b"POST", b"/?" + query, {}, b""))
     assert caught.value.code == HEADER
     lines = [f"AWS query-string parameters must include 'X-Amz-{name}'. " for name in missing]
     assert caught.value.message == "".join(lines) + "Re-examine the query-string parameters."
@@ -340,7 +340,7 @@ def test_queries_with_missing_parts_are_rejected(query: bytes, missing: list[str
     ],
 )
 def test_a_missing_signature_is_rejected(target: bytes, headers: dict[bytes, bytes]) -> None:
-    for signatures in (WellFormed(), Verified(KEYS, ManualClock(NOW))):
+    for signatures in (FormatChecker(), SignatureVerifier(KEYS, ManualClock(NOW))):
         with pytest.raises(ServiceError) as caught:
             signatures.check(Request(b"POST", target, headers, b""))
         assert caught.value.code == "MissingAuthenticationTokenException"
@@ -348,7 +348,7 @@ def test_a_missing_signature_is_rejected(target: bytes, headers: dict[bytes, byt
 
 def test_two_signatures_are_rejected() -> None:
     with pytest.raises(ServiceError) as caught:
-        WellFormed().check(Request(b"POST", b"/?X-Amz-Algorithm", {b"authorization": b"X"}, b""))
+        FormatChecker().check(Request(b"POST", b"/?X-Amz-Algorithm", {b"authorization": b"X"}, b""))
     assert caught.value.code == "InvalidSignatureException"
     assert caught.value.message == (
         "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header."
@@ -356,19 +356,19 @@ def test_two_signatures_are_rejected() -> None:
 
 
 def test_unverified_signatures_accept_any_key_time_and_scope() -> None:
-    WellFormed().check(signed(access_key="NOBODY", secret="any"))
-    WellFormed().check(presigned(access_key="NOBODY"))
+    FormatChecker().check(signed(access_key="NOBODY", secret="any"))
+    FormatChecker().check(presigned(access_key="NOBODY"))
     plain = {
         b"authorization": b"AWS4-HMAC-SHA256 Credential=a/2/3/4/5 SignedHeaders=b Signature=c",
         b"date": b"whenever",
     }
-    WellFormed().check(Request(b"POST", b"/", plain, b""))
+    FormatChecker().check(Request(b"POST", b"/", plain, b""))
 
 
 @given(st.binary(max_size=80), st.binary(max_size=40))
 def test_any_bytes_are_rejected_or_parsed(authorization: bytes, query: bytes) -> None:
     headers = {b"authorization": b"AWS4-" + authorization, b"x-amz-date": b"20231114T221320Z"}
-    for signatures in (WellFormed(), Verified(KEYS, ManualClock(NOW))):
+    for signatures in (FormatChecker(), SignatureVerifier(KEYS, ManualClock(NOW))):
         for target in (b"/", b"/?X-Amz-Algorithm=a&" + query):
             try:
                 signatures.check(Request(b"POST", target, headers, b""))

@@ -9,7 +9,7 @@ from tests.server.fake_engine import FakeEngine
 from tests.server.plain_http import Client, put, raw
 
 from keyplan.clock import ManualClock
-from keyplan.server.sigv4 import AccessKey, Verified
+from keyplan.server.sigv4 import AccessKey, SignatureVerifier
 from keyplan.server.thread import ThreadedServer
 
 LONG_S = 240.0
@@ -90,7 +90,7 @@ def test_an_incomplete_request_is_answered_within_the_grace_period(engine: FakeE
 
 
 def test_signatures_are_verified_if_configured(engine: FakeEngine) -> None:
-    signatures = Verified({"OTHER": AccessKey("x")}, ManualClock(1_767_225_600.0))
+    signatures = SignatureVerifier({"OTHER": AccessKey("x")}, ManualClock(1_767_225_600.0))
     with ThreadedServer(engine, signatures=signatures) as server, Client(server.port) as client:
         reply = client.ask(put("a"))
         assert reply.status == 400

@@ -15,21 +15,21 @@ from tests.server.plain_http import headers_for
 
 from keyplan.errors import DatabaseFullError, DatabaseLockedError
 from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
-from keyplan.server.turns import HELD_BYTES, Entry, TurnQueue, Turns, Work, stretch
+from keyplan.server.turns import MAX_UNSENT_BYTES, Entry, Job, TurnQueue, Turns, split_batch
 from keyplan.server.wire import Answer, Request
 
 
 class FakeLane:
     """A lane that records its answers."""
 
-    def __init__(self, *works: ProtocolCall | Answer) -> None:
-        self.works: deque[Work] = deque(works)
+    def __init__(self, *jobs: ProtocolCall | Answer) -> None:
+        self.jobs: deque[Job] = deque(jobs)
         self.queued = False
         self.stalled = False
         self.answers: list[Answer] = []
         self.heard: Callable[[], None] = lambda: None
 
-    def answered(self, response: Answer) -> None:
+    def send_response(self, response: Answer) -> None:
         self.answers.append(response)
         self.heard()
 
@@ -39,7 +39,7 @@ def call(operation: str, key: str = "k") -> ProtocolCall:
 
 
 def serve(engine: FakeEngine, *lanes: FakeLane) -> None:
-    """Queue all lanes in one turn, and let turns pass until no work is left."""
+    """Queue all lanes in one turn, and let turns pass until no job is left."""
 
     async def run() -> None:
         turns = Turns(DynamoDBProtocol(engine), asyncio.get_running_loop())
@@ -88,7 +88,7 @@ def test_reads_are_answered_together_while_their_responses_are_small(engine: Fak
             order.append(operation)
             return super().call_wire(operation, request)
 
-    sizes = [1, 1, HELD_BYTES, 1]
+    sizes = [1, 1, MAX_UNSENT_BYTES, 1]
     lanes = [FakeLane(ProtocolCall("Scan", {"Size": size}, b"t", {})) for size in sizes]
     for lane in lanes:
         lane.heard = lambda: order.append("answer")
@@ -141,7 +141,7 @@ def test_a_stalled_lane_does_not_block_the_others(engine: FakeEngine) -> None:
     stalled.stalled = True
     serve(engine, stalled, free)
     assert (len(stalled.answers), len(free.answers)) == (0, 1)
-    assert (len(stalled.works), stalled.queued) == (1, False)
+    assert (len(stalled.jobs), stalled.queued) == (1, False)
 
 
 def test_a_busy_lane_does_not_block_others(engine: FakeEngine) -> None:
@@ -168,19 +168,19 @@ def test_any_mix_keeps_each_lane_in_order(mix: list[tuple[int, str]]) -> None:
     served: list[Entry] = []
     start = 0
     while start < len(batch):
-        start, early, late = stretch(batch, start)
+        start, early, late = split_batch(batch, start)
         served += early + late
     lane: TurnQueue
     for lane in lanes:
-        assert [work for owner, work in served if owner is lane] == [work for owner, work in batch if owner is lane]
+        assert [job for owner, job in served if owner is lane] == [job for owner, job in batch if owner is lane]
     assert len(served) == len(batch)
 
 
 def test_the_protocol_feeds_the_turns(engine: FakeEngine) -> None:
     protocol = DynamoDBProtocol(engine)
-    work = protocol.read(Request(b"POST", b"/", headers_for("ListTables"), b"{}"))
-    assert isinstance(work, ProtocolCall)
-    assert work.operation == "ListTables"
+    job = protocol.read(Request(b"POST", b"/", headers_for("ListTables"), b"{}"))
+    assert isinstance(job, ProtocolCall)
+    assert job.operation == "ListTables"
 
 
 def serve_in_looks(engine: FakeEngine, *looks: list[FakeLane]) -> None:

@@ -18,7 +18,7 @@ def run(says: Connection, file: str) -> None:
             print(line, file=output, flush=True)
 
         launch(
-            db=file, host="127.0.0.1", port=0, durability="normal", credentials=None, force_open=False, say=say,
+            db=file, host="127.0.0.1", port=0, durability="normal", credentials=None, force_open=False, print_line=say,
             prepare=_remove_nothing,
         )  # fmt: skip
 

@@ -76,12 +76,12 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
         raise refusal("keyplan console: give one of --db, --endpoint and --aws")
     from keyplan.console import Access, Console  # noqa: PLC0415 - an extra
     from keyplan.console.serving import run  # noqa: PLC0415 - an extra
-    from keyplan.server.launch import LaunchError, bound_socket  # noqa: PLC0415 - `keyplan --help` needs no server
+    from keyplan.server.launch import LaunchError, open_socket  # noqa: PLC0415 - `keyplan --help` needs no server
 
     design, others = _designs(module, against or [])
     try:
         access = Access(os.environ.get(TOKEN_VARIABLE), host=host, names=allow_host or ())
-        with bound_socket(host, port) as bound:
+        with open_socket(host, port) as bound:
             source = _source(db, endpoint, aws)
             try:
                 run(
@@ -114,14 +114,14 @@ def _designs(module: str | None, against: list[str]) -> tuple[WatchedDesign | No
 
 def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
     from keyplan.console import Source  # noqa: PLC0415 - an extra
-    from keyplan.server.launch import opened  # noqa: PLC0415 - `keyplan --help` needs no server
+    from keyplan.server.launch import open_engine  # noqa: PLC0415 - `keyplan --help` needs no server
 
     if endpoint is not None:
         return Source.endpoint_url(endpoint)
     if aws is not None:
         return Source.aws(aws)
     path = db or "keyplan.db"
-    return Source.of_engine(opened(path, "normal"), path, owned=True)
+    return Source.of_engine(open_engine(path, "normal"), path, owned=True)
 
 
 class Mounted:

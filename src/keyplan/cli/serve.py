@@ -103,7 +103,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
                 force_open=force_open,
                 allowed_hosts=allow_host or (),
                 buckets=buckets,
-                say=_print_line,
+                print_line=_print_line,
                 prepare=prepare,
                 hints=hints,
                 pages=console.pages if console is not None else None,

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 from keyplan.limits import REQUEST_BYTES, REQUEST_HEAD_BYTES
 from keyplan.server.hosts import LocalHosts, is_loopback
 from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall, ServedEngine
-from keyplan.server.sigv4 import Signatures
-from keyplan.server.turns import Turns, Work
+from keyplan.server.sigv4 import SignatureChecker
+from keyplan.server.turns import Job, Turns
 from keyplan.server.wire import Answer, Request
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -31,13 +31,13 @@ class _DisconnectedError(Exception):
 class _Waiter:
     """The queue of a single ASGI request, with a future that receives the response."""
 
-    def __init__(self, work: ProtocolCall | Answer, loop: asyncio.AbstractEventLoop) -> None:
-        self.works: deque[Work] = deque((work,))
+    def __init__(self, job: ProtocolCall | Answer, loop: asyncio.AbstractEventLoop) -> None:
+        self.jobs: deque[Job] = deque((job,))
         self.queued = False
         self.stalled = False
         self.future: asyncio.Future[Answer] = loop.create_future()
 
-    def answered(self, response: Answer) -> None:
+    def send_response(self, response: Answer) -> None:
         """Set the response as the result of the future, unless the ASGI request was cancelled."""
         if not self.future.done():
             self.future.set_result(response)
@@ -52,7 +52,7 @@ class DynamoDBApplication:
     """
 
     def __init__(
-        self, engine: ServedEngine, *, signatures: Signatures | None = None, hosts: Iterable[str] = ()
+        self, engine: ServedEngine, *, signatures: SignatureChecker | None = None, hosts: Iterable[str] = ()
     ) -> None:
         self._hosts = LocalHosts(hosts) if signatures is None else None
         self._protocol = DynamoDBProtocol(engine, signatures=signatures)
@@ -102,15 +102,15 @@ class DynamoDBApplication:
         content = b"" if scope["method"] == "HEAD" else response.body
         await send({"type": "http.response.body", "body": content})
 
-    async def _answer(self, work: ProtocolCall | Answer) -> Answer:
-        if isinstance(work, Answer):
-            return work
+    async def _answer(self, job: ProtocolCall | Answer) -> Answer:
+        if isinstance(job, Answer):
+            return job
         loop = asyncio.get_running_loop()
         turns = self._turns
         if turns is None or self._loop is not loop:
             turns = self._turns = Turns(self._protocol, loop)
             self._loop = loop
-        waiter = _Waiter(work, loop)
+        waiter = _Waiter(job, loop)
         turns.enqueue(waiter)
         return await waiter.future
 
@@ -145,8 +145,8 @@ async def _body(receive: Receive) -> bytes | None:
     """Read the whole request body and return it, or None if it exceeds the size limit."""
     chunks: list[bytes] = []
     size = 0
-    more = True
-    while more:
+    has_more = True
+    while has_more:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise _DisconnectedError
@@ -156,7 +156,7 @@ async def _body(receive: Receive) -> bytes | None:
             chunks.append(chunk)
         else:
             chunks.clear()
-        more = message.get("more_body", False)
+        has_more = message.get("more_body", False)
     return b"".join(chunks) if size <= REQUEST_BYTES else None
 
 

@@ -58,13 +58,13 @@ class Server:
         self._listeners: list[asyncio.AbstractServer] = []
         self._sweep: asyncio.TimerHandle | None = None
         self._empty: asyncio.Event | None = None
-        self._cut_off = 0
+        self._aborted = 0
         self._date_s = 0
         self._date = b""
 
-    async def listen(self, bound: socket.socket) -> None:
+    async def listen(self, server_socket: socket.socket) -> None:
         """Accept connections on a socket that is already bound to an address."""
-        listener = await self.loop.create_server(lambda: HttpConnection(self), sock=bound, backlog=BACKLOG)
+        listener = await self.loop.create_server(lambda: HttpConnection(self), sock=server_socket, backlog=BACKLOG)
         self._listeners.append(listener)
 
     async def stop(self, grace_s: float = GRACE_S) -> int:
@@ -89,11 +89,11 @@ class Server:
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
-        return self._cut_off
+        return self._aborted
 
     def abort(self) -> None:
         """Abort all open connections."""
-        self._cut_off += len(self._connections)
+        self._aborted += len(self._connections)
         for connection in list(self._connections):
             connection.abort()
 
@@ -134,7 +134,7 @@ class Server:
         self._sweep = None
         now_s = self.loop.time()
         for connection in list(self._connections):
-            connection.tick(now_s, self._idle_s, self._request_s)
+            connection.check_time_limits(now_s, self._idle_s, self._request_s)
         if self._connections:
             self._sweep_later()
 
@@ -145,25 +145,25 @@ def bind(host: str, port: int) -> socket.socket:
     Raises OSError if the address is not available.
     """
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV)
-    family, kind, number, _, address = addresses[0]
-    bound = socket.socket(family, kind, number)
+    family, socket_type, protocol, _, address = addresses[0]
+    server_socket = socket.socket(family, socket_type, protocol)
     try:
         # Without it, a restart must wait until connections of the previous run have timed out. On Windows, the same
         # option would let two servers share the port.
         if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+            server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         else:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
+            server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server_socket.bind(address)
     except OSError:
-        bound.close()
+        server_socket.close()
         raise
-    return bound
+    return server_socket
 
 
-def url_of(bound: socket.socket) -> str:
+def url_of(server_socket: socket.socket) -> str:
     """Return the HTTP URL of a bound socket."""
-    host, port = bound.getsockname()[:2]
+    host, port = server_socket.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

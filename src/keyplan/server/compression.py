@@ -30,8 +30,8 @@ class TooLargeError(Exception):
 
 def compress(body: bytes, coding: bytes) -> bytes:
     """Compress the body in the format `coding`, which is gzip or deflate."""
-    squeeze = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW[coding])
-    return squeeze.compress(body) + squeeze.flush()
+    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW[coding])
+    return compressor.compress(body) + compressor.flush()
 
 
 @lru_cache(maxsize=256)
@@ -41,18 +41,18 @@ def negotiate(accept: bytes) -> bytes | None:
     The format with the highest quality is used. If several have the same quality, the first one is used. A star matches
     formats that are not listed. `identity` is ignored regardless of its quality, as in DynamoDB.
     """
-    named: list[tuple[bytes, float]] = []
-    star = 0.0
-    for part in accept.lower().split(b","):
-        name, _, parameters = part.partition(b";")
+    qualities: list[tuple[bytes, float]] = []
+    default_quality = 0.0
+    for coding_text in accept.lower().split(b","):
+        name, _, parameters = coding_text.partition(b";")
         name = name.strip()
         if name == b"*":
-            star = max(star, _quality(parameters))
+            default_quality = max(default_quality, _quality(parameters))
         elif name in _WINDOW:
-            named.append((name, _quality(parameters)))
-    names = {name for name, _ in named}
-    named.extend((name, star) for name in _CODINGS if name not in names)
-    best = max(named, key=lambda pair: pair[1])
+            qualities.append((name, _quality(parameters)))
+    names = {name for name, _ in qualities}
+    qualities.extend((name, default_quality) for name in _CODINGS if name not in names)
+    best = max(qualities, key=lambda pair: pair[1])
     return best[0] if best[1] > 0 else None
 
 
@@ -95,7 +95,7 @@ def _inflate(body: bytes, coding: bytes, limit_bytes: int) -> bytes:
 
     Bytes after the last valid gzip member are ignored, as in DynamoDB.
     """
-    pieces: list[bytes] = []
+    outputs: list[bytes] = []
     size = position = members = 0
     while position < len(body):
         if members and coding == b"gzip" and not body.startswith(_GZIP_MAGIC, position):
@@ -108,12 +108,12 @@ def _inflate(body: bytes, coding: bytes, limit_bytes: int) -> bytes:
             chunk = body[position : position + _CHUNK_BYTES]
             if not chunk:
                 raise BadEncodingError("the compressed body ends early")
-            piece = stream.decompress(chunk, limit_bytes - size + 1)
-            size += len(piece)
+            output = stream.decompress(chunk, limit_bytes - size + 1)
+            size += len(output)
             if size > limit_bytes:
                 raise TooLargeError
-            pieces.append(piece)
+            outputs.append(output)
             position += len(chunk) - len(stream.unconsumed_tail) - len(stream.unused_data)
     if not members:
         raise BadEncodingError("the compressed body is empty")
-    return b"".join(pieces)
+    return b"".join(outputs)

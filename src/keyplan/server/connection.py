@@ -16,14 +16,14 @@ import httptools
 
 from keyplan.limits import REQUEST_BYTES, REQUEST_HEAD_BYTES
 from keyplan.server.protocol import DynamoDBProtocol
-from keyplan.server.turns import Turns, Work
+from keyplan.server.turns import Job, Turns
 from keyplan.server.wire import Answer, Request, head
 
 HEAD_BYTES = REQUEST_HEAD_BYTES
 DISCARD_BYTES = 4 * REQUEST_BYTES  # a body over the limit is read up to this size, so that the client gets the response
 JOIN_BYTES = 64 * 1024  # bodies up to this size are copied after their head, for one write
-MOST_WORKS, FEW_WORKS = 64, 16  # queued requests at which reading stops and resumes
-MOST_BYTES = REQUEST_BYTES  # limit of queued bodies, above which nothing is parsed early or read
+PAUSE_JOBS, RESUME_JOBS = 64, 16  # queued requests at which reading stops and resumes
+MAX_QUEUED_BYTES = REQUEST_BYTES  # limit of queued bodies, above which nothing is parsed early or read
 LINGER_S = 2.0  # between an error response and the close, so that the client can read the response
 
 PAGES = (b"GET /", b"HEAD /", b"POST /console")  # first bytes that a browser may send
@@ -79,16 +79,18 @@ class HttpConnection(asyncio.Protocol):
         self._head_bytes = 0
         self._body: bytes | bytearray = b""
         self._body_bytes = 0
-        self._fed_bytes = 0
-        self._begun = 0  # requests that began in the latest bytes
-        self._deaf = False  # further input is discarded
+        self._incomplete_bytes = 0
+        self._new_requests = 0  # requests that began in the latest bytes
+        self._ignores_input = False  # further input is discarded
         self._owes_continue = False
-        self._ways: deque[tuple[bool, bool, int]] = deque()  # of each request: keep-alive, no response body, bytes
+        self._pending_responses: deque[tuple[bool, bool, int]] = (
+            deque()
+        )  # of each request: keep-alive, no response body, bytes
         self._waiting_bytes = 0  # total size of these requests
-        self._full = False  # reading has stopped because many requests wait
+        self._queue_is_full = False  # reading has stopped because many requests wait
         self._linger: asyncio.TimerHandle | None = None
-        self.since_s = 0.0  # loop time at which the current stage began
-        self.works: deque[Work] = deque()
+        self.stage_start_s = 0.0  # loop time at which the current stage began
+        self.jobs: deque[Job] = deque()
         self.queued = False
         self.stalled = False
         self.draining = False
@@ -99,22 +101,22 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the connection with the server."""
         self._transport = cast(asyncio.Transport, transport)
-        self.since_s = self._server.loop.time()
+        self.stage_start_s = self._server.loop.time()
         self._server.add(self)
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Discard the requests that are still waiting, because the client has disconnected."""
-        self.works.clear()
-        self._deaf = True
+        self.jobs.clear()
+        self._ignores_input = True
         if self._linger is not None:
             self._linger.cancel()
         self._server.remove(self)
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes and queue the requests that are complete."""
-        if self._deaf or (self._is_new and self._hand_to_pages(data)):
+        if self._ignores_input or (self._is_new and self._pass_to_pages(data)):
             return
-        idle, self._begun = self._stage == _IDLE, 0
+        was_idle, self._new_requests = self._stage == _IDLE, 0
         try:
             self._feed(data)
         except httptools.HttpParserCallbackError as error:
@@ -122,13 +124,15 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._refuse(self._protocol.malformed(400))
         else:
-            if self._stage != _IDLE and self._begun <= idle:  # otherwise some of the bytes belong to earlier requests
-                self._count_fed(len(data))
-            if (len(self.works) > MOST_WORKS or self._waiting_bytes > MOST_BYTES) and not self._full:
-                self._full = True
+            if (
+                self._stage != _IDLE and self._new_requests <= was_idle
+            ):  # otherwise some of the bytes belong to earlier requests
+                self._count_incomplete(len(data))
+            if (len(self.jobs) > PAUSE_JOBS or self._waiting_bytes > MAX_QUEUED_BYTES) and not self._queue_is_full:
+                self._queue_is_full = True
                 self._transport.pause_reading()
 
-    def _hand_to_pages(self, data: bytes) -> bool:
+    def _pass_to_pages(self, data: bytes) -> bool:
         """Pass the connection to the server for browsers if `data`, the first bytes received on it, is from a browser.
 
         Return True if the connection was passed.
@@ -137,29 +141,29 @@ class HttpConnection(asyncio.Protocol):
         pages = self._server.pages() if data.startswith(PAGES) else None
         if pages is None:
             return False
-        self._deaf = True
+        self._ignores_input = True
         self._server.remove(self)
         self._transport.set_protocol(pages)
         pages.connection_made(self._transport)
         pages.data_received(data)
         return True
 
-    def _count_fed(self, more: int) -> None:
+    def _count_incomplete(self, size: int) -> None:
         """Count the bytes of an incomplete request, and reject the request if there are too many.
 
         This is necessary because the parser buffers a long header or trailer without calling a method.
         """
-        self._fed_bytes += more
-        if self._stage == _HEAD and self._fed_bytes > HEAD_BYTES:
+        self._incomplete_bytes += size
+        if self._stage == _HEAD and self._incomplete_bytes > HEAD_BYTES:
             self._refuse(self._protocol.malformed(400))
-        elif self._fed_bytes > DISCARD_BYTES + HEAD_BYTES:
+        elif self._incomplete_bytes > DISCARD_BYTES + HEAD_BYTES:
             self._refuse(self._protocol.too_large(self._headers))
 
     def eof_received(self) -> bool:
         """Complete the requests of a client that has closed its sending side, and then close the connection."""
-        self._deaf = True
+        self._ignores_input = True
         self._stage = _IDLE
-        if not self._ways:
+        if not self._pending_responses:
             return False
         self.draining = True
         return True
@@ -167,24 +171,24 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Stop reading and processing requests, because the client reads its responses too slowly."""
         self.stalled = True
-        self.since_s = self._server.loop.time()
+        self.stage_start_s = self._server.loop.time()
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Resume reading and processing after the client has read its responses."""
         self.stalled = False
-        self.since_s = self._server.loop.time()
-        if self.works:
+        self.stage_start_s = self._server.loop.time()
+        if self.jobs:
             self._turns.enqueue(self)
-        self._read_on()
+        self._resume_reading()
 
-    def _read_on(self) -> None:
+    def _resume_reading(self) -> None:
         """Resume reading from the client, unless many requests are waiting or the client does not read its
         responses.
         """
-        if self._full and len(self.works) <= FEW_WORKS and self._waiting_bytes <= MOST_BYTES:
-            self._full = False
-        if not (self._full or self.stalled or self._transport.is_closing()):
+        if self._queue_is_full and len(self.jobs) <= RESUME_JOBS and self._waiting_bytes <= MAX_QUEUED_BYTES:
+            self._queue_is_full = False
+        if not (self._queue_is_full or self.stalled or self._transport.is_closing()):
             self._transport.resume_reading()
 
     # Called by the parser.
@@ -192,12 +196,12 @@ class HttpConnection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """Start collecting a new request."""
         self._stage = _HEAD
-        self._begun += 1
+        self._new_requests += 1
         self._target = b""
         self._headers = {}
         self._body = b""
-        self._body_bytes = self._head_bytes = self._fed_bytes = 0
-        self.since_s = self._server.loop.time()
+        self._body_bytes = self._head_bytes = self._incomplete_bytes = 0
+        self.stage_start_s = self._server.loop.time()
 
     def on_url(self, url: bytes) -> None:
         """Append `url`, a part of the request target, to the target. The parser can split a target into
@@ -233,24 +237,24 @@ class HttpConnection(asyncio.Protocol):
             return
         if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
             self._continue()
-        elif len(headers.get(b"content-length", b"")) >= 8 and self._declared() > DISCARD_BYTES:
+        elif len(headers.get(b"content-length", b"")) >= 8 and self._content_length() > DISCARD_BYTES:
             raise _BodyTooLongError
 
     def _continue(self) -> None:
         """Send the interim response `100 Continue`, for which the client waits, after all earlier responses have been
         sent.
         """
-        if self._declared() > REQUEST_BYTES:
+        if self._content_length() > REQUEST_BYTES:
             raise _BodyTooLongError
-        if self._ways:
+        if self._pending_responses:
             self._owes_continue = True
         else:
             self._transport.write(_CONTINUE)
 
-    def _declared(self) -> int:
+    def _content_length(self) -> int:
         """Return the length of the request body from the Content-Length header, or 0 without such a header."""
-        declared = self._headers.get(b"content-length", b"0")
-        return int(declared) if declared.isdigit() else 0
+        content_length = self._headers.get(b"content-length", b"0")
+        return int(content_length) if content_length.isdigit() else 0
 
     def on_body(self, body: bytes) -> None:
         """Append a part of the request body. If the body exceeds the limit, discard it."""
@@ -274,20 +278,20 @@ class HttpConnection(asyncio.Protocol):
         self._stage = _IDLE
         self._owes_continue = False
         headers = self._headers
-        work: Work
+        job: Job
         method = parser.get_method()
-        held_bytes = 0
+        queued_bytes = 0
         if self._body_bytes > REQUEST_BYTES:
-            work = self._protocol.too_large(headers)
+            job = self._protocol.too_large(headers)
         else:
-            work = Request(method, self._target, headers, bytes(self._body))
-            held_bytes = REQUEST_BYTES if b"content-encoding" in headers else self._body_bytes
-            if self._waiting_bytes <= MOST_BYTES:
-                work = self._protocol.read(work)
+            job = Request(method, self._target, headers, bytes(self._body))
+            queued_bytes = REQUEST_BYTES if b"content-encoding" in headers else self._body_bytes
+            if self._waiting_bytes <= MAX_QUEUED_BYTES:
+                job = self._protocol.read(job)
         self._body = b""
-        self._waiting_bytes += held_bytes
-        self._ways.append((parser.should_keep_alive(), method == b"HEAD", held_bytes))
-        self.works.append(work)
+        self._waiting_bytes += queued_bytes
+        self._pending_responses.append((parser.should_keep_alive(), method == b"HEAD", queued_bytes))
+        self.jobs.append(job)
         self._turns.enqueue(self)
 
     # Between transport and parser.
@@ -303,12 +307,12 @@ class HttpConnection(asyncio.Protocol):
             try:
                 self._parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
-                data = self._without_offer() + data[upgrade.args[0] :]
+                data = self._head_without_upgrade() + data[upgrade.args[0] :]
                 self._parser = httptools.HttpRequestParser(self)
             else:
                 return
 
-    def _without_offer(self) -> bytes:
+    def _head_without_upgrade(self) -> bytes:
         method = self._parser.get_method()
         if method == b"CONNECT" or b"upgrade" not in self._headers:
             raise httptools.HttpParserError("tunnels are not offered")
@@ -330,43 +334,43 @@ class HttpConnection(asyncio.Protocol):
 
     def _refuse(self, response: Answer) -> None:
         """Ignore further input, and send an error response as the last response on this connection."""
-        self._deaf = True
+        self._ignores_input = True
         self._stage = _IDLE
-        self._ways.append((False, False, 0))
-        self.works.append(response)
+        self._pending_responses.append((False, False, 0))
+        self.jobs.append(response)
         self._turns.enqueue(self)
 
-    def answered(self, response: Answer) -> None:
+    def send_response(self, response: Answer) -> None:
         """Send the response to the oldest request on this connection that has no response yet."""
         transport = self._transport
-        if transport.is_closing() or not self._ways:
+        if transport.is_closing() or not self._pending_responses:
             return
-        keep_alive, bodiless, held_bytes = self._ways.popleft()
-        self._waiting_bytes -= held_bytes
-        last = not keep_alive or (self.draining and not self._ways and self._stage == _IDLE)
-        opening = head(response, self._server.date(), not last)
+        keep_alive, bodiless, queued_bytes = self._pending_responses.popleft()
+        self._waiting_bytes -= queued_bytes
+        is_last = not keep_alive or (self.draining and not self._pending_responses and self._stage == _IDLE)
+        response_head = head(response, self._server.date(), not is_last)
         body = b"" if bodiless else (_EMPTY_CHUNKS if response.unsized else response.body)
         if len(body) <= JOIN_BYTES:
-            transport.write(opening + body)
+            transport.write(response_head + body)
         else:
-            transport.writelines((opening, body))
-        if last:
+            transport.writelines((response_head, body))
+        if is_last:
             self._finish()
-        elif self._owes_continue and not self._ways:
+        elif self._owes_continue and not self._pending_responses:
             self._owes_continue = False
             transport.write(_CONTINUE)
-        if self._full:
-            self._read_on()
-        self.since_s = self._server.loop.time()
+        if self._queue_is_full:
+            self._resume_reading()
+        self.stage_start_s = self._server.loop.time()
 
     def _finish(self) -> None:
         """Close the connection after its last response.
 
         If the client may still be sending, it has two seconds to read the response before the connection is aborted.
         """
-        self.works.clear()
-        self._ways.clear()
-        if self.draining or not self._deaf:
+        self.jobs.clear()
+        self._pending_responses.clear()
+        if self.draining or not self._ignores_input:
             self._transport.close()
         else:
             if self._transport.can_write_eof():
@@ -376,25 +380,25 @@ class HttpConnection(asyncio.Protocol):
     def drain(self) -> None:
         """Close the connection as soon as all requests received so far have responses."""
         self.draining = True
-        if self._stage == _IDLE and not self._ways:
+        if self._stage == _IDLE and not self._pending_responses:
             self._transport.close()
 
     def abort(self) -> None:
         """Close the connection without sending another response."""
         self._transport.abort()
 
-    def tick(self, now_s: float, idle_s: float, request_s: float) -> None:
+    def check_time_limits(self, now_s: float, idle_s: float, request_s: float) -> None:
         """Close the connection if a time limit is exceeded at the time `now_s`.
 
         `idle_s` limits how long a connection can be without requests. `request_s` limits how long a request can take to
         arrive, and how long a client can leave its responses unread.
         """
-        waited = now_s - self.since_s
+        waited = now_s - self.stage_start_s
         if self.stalled:
             if waited > request_s:
                 self._transport.abort()
         elif self._stage != _IDLE:
             if waited > request_s:
                 self._refuse(self._protocol.malformed(408))
-        elif not self._ways and waited > idle_s and not self._deaf:
+        elif not self._pending_responses and waited > idle_s and not self._ignores_input:
             self._transport.close()

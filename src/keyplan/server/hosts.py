@@ -15,7 +15,7 @@ from functools import lru_cache
 from keyplan.dynamodb.messages.protocol import host_not_local, origin_not_local
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:@/\s]+?)\.?(?::[0-9]*)?", re.ASCII)
-_MOST_REMEMBERED = 256
+_MAX_REMEMBERED = 256
 
 
 @lru_cache(maxsize=64)
@@ -55,6 +55,6 @@ class LocalHosts:
         match = _AUTHORITY.fullmatch(authority.decode("latin-1").lower())
         if match is None or not (match[1] in self._names or is_loopback(match[1])):
             return False
-        if len(self._accepted) < _MOST_REMEMBERED:
+        if len(self._accepted) < _MAX_REMEMBERED:
             self._accepted.add(authority)
         return True

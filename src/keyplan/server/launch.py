@@ -18,7 +18,7 @@ from keyplan.server.asgi import DynamoDBApplication
 from keyplan.server.asyncio_server import Server, WebPages, bind, loop_factory, url_of
 from keyplan.server.hosts import LocalHosts, is_loopback
 from keyplan.server.protocol import DynamoDBProtocol
-from keyplan.server.sigv4 import BadCredentialsError, Signatures, Verified, read_credentials
+from keyplan.server.sigv4 import BadCredentialsError, SignatureChecker, SignatureVerifier, read_credentials
 
 GC_THRESHOLDS = (20_000, 20, 50)
 SWITCH_S = 0.00005
@@ -27,7 +27,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def run_until_stopped(
     protocol: DynamoDBProtocol,
-    bound: socket.socket,
+    server_socket: socket.socket,
     started: Callable[[], None],
     pages: Callable[[], WebPages] | None = None,
 ) -> int:
@@ -43,31 +43,31 @@ def run_until_stopped(
     # A thread that has synced the disk should not wait long for the GIL while the event loop is busy.
     sys.setswitchinterval(SWITCH_S)
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        return runner.run(_serve(protocol, bound, started, pages))
+        return runner.run(_serve(protocol, server_socket, started, pages))
 
 
 async def _serve(
     protocol: DynamoDBProtocol,
-    bound: socket.socket,
+    server_socket: socket.socket,
     started: Callable[[], None],
     pages: Callable[[], WebPages] | None,
 ) -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    insisted = asyncio.Event()
+    abort_requested = asyncio.Event()
 
-    def ask() -> None:
-        (insisted if stop.is_set() else stop).set()
+    def request_stop() -> None:
+        (abort_requested if stop.is_set() else stop).set()
 
-    _on_signals(loop, ask)
+    _on_signals(loop, request_stop)
     server = Server(protocol, pages=None if pages is None else _LazyPages(pages))
-    await server.listen(bound)
+    await server.listen(server_socket)
     started()
     await stop.wait()
     stopping = asyncio.ensure_future(server.stop())
-    insisting = asyncio.ensure_future(insisted.wait())
-    await asyncio.wait((stopping, insisting), return_when=asyncio.FIRST_COMPLETED)
-    insisting.cancel()
+    abort_wait = asyncio.ensure_future(abort_requested.wait())
+    await asyncio.wait((stopping, abort_wait), return_when=asyncio.FIRST_COMPLETED)
+    abort_wait.cancel()
     if not stopping.done():
         server.abort()
     return await stopping
@@ -95,16 +95,16 @@ class _LazyPages:
             await self._pages.stop()
 
 
-def _on_signals(loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> None:
-    """Call `ask` in the event loop for each SIGINT and SIGTERM.
+def _on_signals(loop: asyncio.AbstractEventLoop, request_stop: Callable[[], None]) -> None:
+    """Call `request_stop` in the event loop for each SIGINT and SIGTERM.
 
     This also works on Windows, where event loops do not support signals.
     """
     for number in _SIGNALS:
         try:
-            loop.add_signal_handler(number, ask)
+            loop.add_signal_handler(number, request_stop)
         except NotImplementedError:
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(ask))
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(request_stop))
 
 
 MEMORY = ":memory:"
@@ -131,34 +131,34 @@ def launch(
     force_open: bool,
     allowed_hosts: Sequence[str] = (),
     buckets: str | None = None,
-    say: Callable[[str], None],
+    print_line: Callable[[str], None],
     prepare: Callable[[Engine], None] | None = None,
     hints: Callable[[str], list[str]] | None = None,
     pages: Callable[[Engine, DynamoDBApplication], WebPages] | None = None,
 ) -> None:
     """Open a database and serve it until SIGINT or SIGTERM. Raises LaunchError if the server cannot start.
 
-    `credentials` is the path of a file with access keys, and `buckets` is the folder for S3 buckets. `say` is called
-    with each line of output. `prepare` is called with the engine before any client connects. `hints` returns additional
-    lines to print, given the server's URL. `pages` creates the server for browsers, which passes requests for unknown
-    paths to the given application.
+    `credentials` is the path of a file with access keys, and `buckets` is the folder for S3 buckets. `print_line` is
+    called with each line of output. `prepare` is called with the engine before any client connects. `hints` returns
+    additional lines to print, given the server's URL. `pages` creates the server for browsers, which passes requests
+    for unknown paths to the given application.
     """
-    signatures = known_keys(credentials)
+    signatures = load_signatures(credentials)
     if signatures is None and not force_open and not is_loopback(host):
         raise LaunchError(
             f"every client that can reach {host} could read and change the database: give --credentials FILE to check "
             "signatures, or --force-open to allow everyone",
             USAGE,
         )
-    with bound_socket(host, port) as bound, opened(db, durability, buckets) as engine:
+    with open_socket(host, port) as server_socket, open_engine(db, durability, buckets) as engine:
         storage = "kept in memory only" if db == MEMORY else f"durability {durability}"
-        checked = "any signature accepted" if signatures is None else "signatures checked"
+        signature_text = "any signature accepted" if signatures is None else "signatures checked"
 
         def started() -> None:
-            say(f"listening on {url_of(bound)}")
-            say(f"database {db}, {storage}; {checked}; stop with Ctrl-C")
-            for line in hints(url_of(bound)) if hints is not None else ():
-                say(line)
+            print_line(f"listening on {url_of(server_socket)}")
+            print_line(f"database {db}, {storage}; {signature_text}; stop with Ctrl-C")
+            for line in hints(url_of(server_socket)) if hints is not None else ():
+                print_line(line)
 
         if prepare is not None:
             prepare(engine)
@@ -170,11 +170,11 @@ def launch(
             assert pages is not None
             return pages(engine, DynamoDBApplication(engine, signatures=signatures, hosts=allowed_hosts))
 
-        cut_off = run_until_stopped(protocol, bound, started, None if pages is None else create_pages)
-        say(f"stopped, {cut_off} connection(s) cut off in the middle of a request" if cut_off else "stopped")
+        aborted = run_until_stopped(protocol, server_socket, started, None if pages is None else create_pages)
+        print_line(f"stopped, {aborted} connection(s) cut off in the middle of a request" if aborted else "stopped")
 
 
-def known_keys(credentials: str | None) -> Signatures | None:
+def load_signatures(credentials: str | None) -> SignatureChecker | None:
     """Return a signature checker for the access keys in a credentials file, or None if no file is given.
 
     Raises LaunchError if the file cannot be used.
@@ -182,12 +182,12 @@ def known_keys(credentials: str | None) -> Signatures | None:
     if credentials is None:
         return None
     try:
-        return Verified(read_credentials(credentials), SystemClock())
+        return SignatureVerifier(read_credentials(credentials), SystemClock())
     except BadCredentialsError as error:
         raise LaunchError(str(error), USAGE) from error
 
 
-def bound_socket(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     """Return a socket that is bound to the address. Raises LaunchError if the address is not available."""
     try:
         return bind(host.strip("[]"), port)
@@ -200,7 +200,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
         raise LaunchError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
 
 
-def opened(db: str, durability: Literal["full", "normal"], buckets: str | None = None) -> Engine:
+def open_engine(db: str, durability: Literal["full", "normal"], buckets: str | None = None) -> Engine:
     """Open a database file, or a temporary database in memory, and return its engine.
 
     `buckets` is the folder for S3 buckets. Raises LaunchError if the database or this folder cannot be used.

@@ -38,7 +38,7 @@ from keyplan.limits import REQUEST_BYTES
 from keyplan.server import compression
 from keyplan.server.catalogue import CAPITAL_MESSAGE, SILENT_OPERATIONS, TABLES_PREFIX, prefix_of
 from keyplan.server.hosts import LocalHosts
-from keyplan.server.sigv4 import Signatures, WellFormed
+from keyplan.server.sigv4 import FormatChecker, SignatureChecker
 from keyplan.server.wire import JSON, JSON_1_0, TEXT, XML, Answer, Request, RequestIds
 
 logger = logging.getLogger("keyplan.server")
@@ -96,12 +96,12 @@ class DynamoDBProtocol:
     """
 
     def __init__(
-        self, engine: ServedEngine, *, signatures: Signatures | None = None, hosts: LocalHosts | None = None
+        self, engine: ServedEngine, *, signatures: SignatureChecker | None = None, hosts: LocalHosts | None = None
     ) -> None:
         self.engine = engine
         self._hosts = hosts
         self._call: Callable[[str, dict[str, Any]], dict[str, Any]] = engine.call_wire
-        self._signatures = signatures or WellFormed()
+        self._signatures = signatures or FormatChecker()
         self._ids = RequestIds(SystemClock().random)
         self._region_host = f"dynamodb.{engine.region}.amazonaws.com"
         self._targets = {f"{prefix_of(name)}.{name}".encode(): name for name in engine.operations}
@@ -120,7 +120,7 @@ class DynamoDBProtocol:
             return self.forbidden(reason)
         try:
             if request.method != b"POST":
-                return self._page(request)
+                return self._answer_non_post(request)
             if request.target != b"/" and request.path not in _ROOT_PATHS:
                 return self._no_such_page(headers)
             media_type = headers.get(b"content-type", b"")
@@ -153,9 +153,9 @@ class DynamoDBProtocol:
             raise _not_a_structure(parsed, operation)
         return ProtocolCall(operation, parsed, content_type, headers)
 
-    def finish(self, work: ProtocolCall | Answer) -> Answer:
+    def finish(self, job: ProtocolCall | Answer) -> Answer:
         """Return the response for a result of `read`. If the result is a call, run it first."""
-        return self.render(work, self.run(work)) if isinstance(work, ProtocolCall) else work
+        return self.render(job, self.run(job)) if isinstance(job, ProtocolCall) else job
 
     def run(self, call: ProtocolCall) -> dict[str, Any] | Exception:
         """Run a call to an operation. Return the engine's result, or the exception that the engine raised."""
@@ -170,13 +170,13 @@ class DynamoDBProtocol:
             return self._error(self.failure(result), call.content_type, call.headers)
         if call.operation in _ADAPTED_OPERATIONS:
             if call.operation in SILENT_OPERATIONS:
-                return self._finished(200, b"", call.content_type, call.headers)
-            result = self._reachable(result, call.headers)
+                return self._response(200, b"", call.content_type, call.headers)
+            result = self._with_server_address(result, call.headers)
         try:
             body = orjson.dumps(result)
         except Exception as error:  # noqa: BLE001 - every exception becomes a response
             return self._error(self.failure(error), call.content_type, call.headers)
-        return self._finished(200, body, call.content_type, call.headers)
+        return self._response(200, body, call.content_type, call.headers)
 
     def failure(self, error: Exception) -> ServiceError:
         """Return the service error to send for an exception. Unexpected exceptions are logged."""
@@ -219,7 +219,7 @@ class DynamoDBProtocol:
         """
         return headers[b"host"].decode("latin-1") if headers.get(b"host") else self._region_host
 
-    def _reachable(self, result: dict[str, Any], headers: dict[bytes, bytes]) -> dict[str, Any]:
+    def _with_server_address(self, result: dict[str, Any], headers: dict[bytes, bytes]) -> dict[str, Any]:
         """Return a copy of a DescribeEndpoints result that contains the address of this server.
 
         Clients that use endpoint discovery send all later requests to this address.
@@ -227,7 +227,7 @@ class DynamoDBProtocol:
         host = self._host(headers)
         return {**result, "Endpoints": [{**endpoint, "Address": host} for endpoint in result["Endpoints"]]}
 
-    def _page(self, request: Request) -> Answer:
+    def _answer_non_post(self, request: Request) -> Answer:
         """Return the response for a request with a method other than POST.
 
         Only health checks and CORS preflight requests are supported.
@@ -253,9 +253,9 @@ class DynamoDBProtocol:
             logger.exception("the members of an error could not be written: %r", error)
             error = InternalServerError(texts.INTERNAL)
             body = error_body(error)
-        return self._finished(error.status, body, content_type, headers)
+        return self._response(error.status, body, content_type, headers)
 
-    def _finished(self, status: int, body: bytes, content_type: bytes, headers: dict[bytes, bytes]) -> Answer:
+    def _response(self, status: int, body: bytes, content_type: bytes, headers: dict[bytes, bytes]) -> Answer:
         extra: tuple[tuple[bytes, bytes], ...] = ()
         if len(body) >= compression.THRESHOLD_BYTES and b"accept-encoding" in headers:
             coding = compression.negotiate(headers[b"accept-encoding"])
@@ -294,9 +294,9 @@ def _cors(headers: dict[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
 
 def _preflight(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
     """Return the response headers for a CORS preflight request. They allow requests from every origin."""
-    allowed = [_MAX_AGE]
+    headers_out = [_MAX_AGE]
     if requested_headers := headers.get(b"access-control-request-headers"):
-        allowed.append((b"Access-Control-Allow-Headers", requested_headers))
+        headers_out.append((b"Access-Control-Allow-Headers", requested_headers))
     if method := headers.get(b"access-control-request-method"):
-        allowed.append((b"Access-Control-Allow-Methods", method))
-    return allowed
+        headers_out.append((b"Access-Control-Allow-Methods", method))
+    return headers_out

@@ -1,8 +1,8 @@
 """Functions and classes that check AWS Signature Version 4.
 
-`WellFormed` requires only that a signature is complete, for local servers whose clients sign with arbitrary keys.
-`Verified` recomputes the signature with the known keys. Both use DynamoDB's error messages and its order of checks:
-parts, date, signed host, algorithm, credential, scope, key, signature, token.
+`FormatChecker` requires only that a signature is complete, for local servers whose clients sign with arbitrary keys.
+`SignatureVerifier` recomputes the signature with the known keys. Both use DynamoDB's error messages and its order of
+checks: parts, date, signed host, algorithm, credential, scope, key, signature, token.
 
 Sources: IAM User Guide, "Signature Version 4 signing process"; the order and messages are from service responses that
 public test suites recorded. The service tolerates a clock difference of 15 minutes (its error message is "Signature
@@ -35,7 +35,7 @@ from keyplan.server.wire import Request
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SKEW_MINUTES = 15
-_MOST_SECONDS = 10**12
+_MAX_SECONDS = 10**12
 _HEADER_PARTS = ("Credential", "Signature", "SignedHeaders")
 _QUERY_PARTS = (
     "X-Amz-Algorithm",
@@ -49,11 +49,11 @@ _BASIC_DATE = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
 _HTTP_DATE = re.compile(r"\w{3}, (\d{2}) (\w{3}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT", re.ASCII)
 
 # The parts before the signature's value as every SDK sends them, for a fast check that none is missing.
-_USUAL = re.compile(rb"AWS4-HMAC-SHA256 Credential=[^,\s=]+, ?SignedHeaders=[^,\s=]+, ?")
+_USUAL_FORM = re.compile(rb"AWS4-HMAC-SHA256 Credential=[^,\s=]+, ?SignedHeaders=[^,\s=]+, ?")
 _QUESTION_MARK = ord("?")
 
 
-class Signatures(Protocol):
+class SignatureChecker(Protocol):
     """The interface of signature checkers."""
 
     def check(self, request: Request) -> None:
@@ -82,7 +82,7 @@ class Signature:
     presigned: bool = False
 
 
-class WellFormed:
+class FormatChecker:
     """A signature checker that requires a complete signature, but accepts any key and any signature value."""
 
     def check(self, request: Request) -> None:
@@ -94,7 +94,7 @@ class WellFormed:
         beginning, _, value = headers.get(b"authorization", b"").rpartition(b"Signature=")
         if (
             value.isalnum()
-            and _is_usual(beginning)
+            and _has_usual_form(beginning)
             and b"x-amz-date" in headers
             and _QUESTION_MARK not in request.target
         ):
@@ -103,15 +103,15 @@ class WellFormed:
 
 
 @lru_cache(maxsize=256)
-def _is_usual(beginning: bytes) -> bool:
+def _has_usual_form(beginning: bytes) -> bool:
     """Return True if the start of an Authorization header has the form that SDKs use.
 
     The result is cached, because the headers of a client have the same start for a whole day.
     """
-    return _USUAL.fullmatch(beginning) is not None
+    return _USUAL_FORM.fullmatch(beginning) is not None
 
 
-class Verified:
+class SignatureVerifier:
     """A signature checker that requires a valid signature with one of the known keys."""
 
     def __init__(self, keys: Mapping[str, AccessKey], clock: Clock) -> None:
@@ -162,7 +162,7 @@ def _seconds(expires: str) -> int:
     if not expires.isdecimal():
         return 0
     digits = expires.lstrip("0") or "0"
-    return int(digits) if len(digits) < len(str(_MOST_SECONDS)) else _MOST_SECONDS
+    return int(digits) if len(digits) < len(str(_MAX_SECONDS)) else _MAX_SECONDS
 
 
 def read_signature(request: Request) -> Signature:
@@ -184,12 +184,12 @@ def read_signature(request: Request) -> Signature:
 
 
 def _from_header(authorization: str, headers: Mapping[bytes, bytes]) -> Signature:
-    algorithm, *pieces = [piece for piece in re.split(r"[,\s]+", authorization.strip()) if piece]
+    algorithm, *pieces = [text for text in re.split(r"[,\s]+", authorization.strip()) if text]
     parts: dict[str, str] = {}
-    for piece in pieces:
-        name, equals, value = piece.partition("=")
+    for text in pieces:
+        name, equals, value = text.partition("=")
         if not equals:
-            raise IncompleteSignatureError(texts.no_equal_sign(piece, authorization))
+            raise IncompleteSignatureError(texts.no_equal_sign(text, authorization))
         parts[name] = value
     missing = [name for name in _HEADER_PARTS if not parts.get(name)]
     date = headers.get(b"x-amz-date") or headers.get(b"date")
@@ -280,8 +280,8 @@ def _credential(credential: str, stamp: str) -> tuple[str, str]:
     if len(parts) != 5:
         raise IncompleteSignatureError(texts.credential_malformed(credential))
     access_key, date, region, service, term = parts
-    if wrong := texts.scope_wrong(date, service, term, stamp):
-        raise InvalidSignatureError(wrong)
+    if problem := texts.scope_wrong(date, service, term, stamp):
+        raise InvalidSignatureError(problem)
     return access_key, f"{date}/{region}/{service}/{term}"
 
 
@@ -363,7 +363,7 @@ def read_credentials(path: str) -> dict[str, AccessKey]:
         raise BadCredentialsError(f"{path} is not a credentials file: {error}") from error
     keys: dict[str, AccessKey] = {}
     for section in parser.sections():
-        _add(keys, path, section, dict(parser.items(section)))
+        _add_key(keys, path, section, dict(parser.items(section)))
     if not keys:
         raise BadCredentialsError(
             f"{path} holds no keys: a [section] with aws_access_key_id and aws_secret_access_key is needed"
@@ -371,7 +371,7 @@ def read_credentials(path: str) -> dict[str, AccessKey]:
     return keys
 
 
-def _add(keys: dict[str, AccessKey], path: str, section: str, entries: dict[str, str]) -> None:
+def _add_key(keys: dict[str, AccessKey], path: str, section: str, entries: dict[str, str]) -> None:
     access_key = entries.get("aws_access_key_id", "")
     secret = entries.get("aws_secret_access_key", "")
     if not access_key and not secret:

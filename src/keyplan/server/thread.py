@@ -22,7 +22,7 @@ from keyplan.server.asyncio_server import (
 )
 from keyplan.server.hosts import LocalHosts
 from keyplan.server.protocol import DynamoDBProtocol, ServedEngine
-from keyplan.server.sigv4 import Signatures
+from keyplan.server.sigv4 import SignatureChecker
 
 
 class ThreadedServer:
@@ -36,7 +36,7 @@ class ThreadedServer:
         engine: ServedEngine,
         *,
         port: int = 0,
-        signatures: Signatures | None = None,
+        signatures: SignatureChecker | None = None,
         idle_s: float = IDLE_S,
         request_s: float = REQUEST_S,
     ) -> None:
@@ -63,7 +63,7 @@ class ThreadedServer:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -91,11 +91,11 @@ class ThreadedServer:
             self._socket.close()
             self._ready.set()
 
-    async def _serve(self, bound: socket.socket) -> None:
+    async def _serve(self, server_socket: socket.socket) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         server = Server(self._protocol, idle_s=self._idle_s, request_s=self._request_s)
-        await server.listen(bound)
+        await server.listen(server_socket)
         self._ready.set()
         await self._stopping.wait()
         await server.stop(self._grace_s)

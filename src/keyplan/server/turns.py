@@ -23,24 +23,24 @@ from keyplan.server.catalogue import ITEM_READS, ITEM_WRITES, STATEMENTS
 from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
 from keyplan.server.wire import Answer, Request
 
-WORKS_PER_TURN = 64
+JOBS_PER_TURN = 64
 ROUNDS_PER_TURN = 8  # maximum requests of one queue in a turn, which limits responses to a stalled client
-HELD_BYTES = 256 * 1024  # limit of responses that wait to be sent together
-LOOKS_IN_VAIN = 4  # polls without new requests, after which a turn starts
+MAX_UNSENT_BYTES = 256 * 1024  # limit of responses that wait to be sent together
+MAX_EMPTY_POLLS = 4  # polls without new requests, after which a turn starts
 
 
 class TurnQueue(Protocol):
     """A queue of requests from one connection or ASGI request. It receives the responses."""
 
-    works: deque[Work]
+    jobs: deque[Job]
     queued: bool  # True if the queue is waiting for a turn
     stalled: bool  # True if the client does not accept responses now, so that its requests wait
 
-    def answered(self, response: Answer) -> None:
+    def send_response(self, response: Answer) -> None:
         """Send the response to the oldest request in the queue that has no response yet."""
 
 
-Work: TypeAlias = ProtocolCall | Answer | Request
+Job: TypeAlias = ProtocolCall | Answer | Request
 """A call to run, a response to send, or a request that is parsed later because the waiting requests are
 already large.
 """
@@ -53,120 +53,120 @@ class Turns:
     def __init__(self, protocol: DynamoDBProtocol, loop: asyncio.AbstractEventLoop) -> None:
         self._protocol = protocol
         self._loop = loop
-        self._line: deque[TurnQueue] = deque()
-        self._due = False
+        self._waiting: deque[TurnQueue] = deque()
+        self._scheduled = False
         self._waits_for_disk = protocol.engine.waits_for_disk
-        self._company = 0  # number of writes that are expected to arrive together
-        self._seen = 0  # number of queues that were waiting at the last poll
-        self._vain = 0  # number of successive polls without a new request
+        self._expected_writes = 0  # number of writes that are expected to arrive together
+        self._last_length = 0  # number of queues that were waiting at the last poll
+        self._empty_polls = 0  # number of successive polls without a new request
 
-    def enqueue(self, lane: TurnQueue) -> None:
-        """Process the requests in the queue `lane`, starting with the next iteration of the event loop."""
-        if not lane.queued:
-            lane.queued = True
-            self._line.append(lane)
-        if not self._due:
-            self._due = True
+    def enqueue(self, queue: TurnQueue) -> None:
+        """Process the requests in `queue`, starting with the next iteration of the event loop."""
+        if not queue.queued:
+            queue.queued = True
+            self._waiting.append(queue)
+        if not self._scheduled:
+            self._scheduled = True
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
         if self._expects_more():
             self._loop.call_soon(self._turn)
             return
-        self._due = False
-        batch = self._take()
-        self._company //= 2
+        self._scheduled = False
+        batch = self._next_batch()
+        self._expected_writes //= 2
         if len(batch) == 1:
-            self._singly(batch)
+            self._run_separately(batch)
         else:
             start = 0
             while start < len(batch):
-                start, early, late = stretch(batch, start)
-                self._singly(early)
-                if len(late) > 1:
-                    self._together(late)
+                start, reads_first, group = split_batch(batch, start)
+                self._run_separately(reads_first)
+                if len(group) > 1:
+                    self._run_in_group(group)
                 else:
-                    self._singly(late)
-        if self._line and not self._due:
-            self._due = True
+                    self._run_separately(group)
+        if self._waiting and not self._scheduled:
+            self._scheduled = True
             self._loop.call_soon(self._turn)
 
     def _expects_more(self) -> bool:
         """Return True if another poll of the sockets is likely to yield more writes for the same commit."""
-        length = len(self._line)
-        if length < self._company:
-            self._vain = 0 if length > self._seen else self._vain + 1
-            self._seen = length
-            if self._vain <= LOOKS_IN_VAIN:
+        length = len(self._waiting)
+        if length < self._expected_writes:
+            self._empty_polls = 0 if length > self._last_length else self._empty_polls + 1
+            self._last_length = length
+            if self._empty_polls <= MAX_EMPTY_POLLS:
                 return True
-        self._seen = self._vain = 0
+        self._last_length = self._empty_polls = 0
         return False
 
-    def _take(self) -> list[Entry]:
+    def _next_batch(self) -> list[Entry]:
         """Remove the requests of this iteration from the queues and return them. The queues are served in turn, one
         request each.
         """
-        line = self._line
+        waiting = self._waiting
         batch: list[Entry] = []
         large: list[TurnQueue] = []
         for _ in range(ROUNDS_PER_TURN):
-            for _ in range(min(len(line), WORKS_PER_TURN - len(batch))):
-                lane = line.popleft()
-                if lane.works and not lane.stalled:
-                    work = lane.works.popleft()
-                    if isinstance(work, Request):
-                        work = self._protocol.read(work)
-                        large.append(lane)
-                    elif lane.works:
-                        line.append(lane)
-                    batch.append((lane, work))
-                    if lane.works:
+            for _ in range(min(len(waiting), JOBS_PER_TURN - len(batch))):
+                queue = waiting.popleft()
+                if queue.jobs and not queue.stalled:
+                    job = queue.jobs.popleft()
+                    if isinstance(job, Request):
+                        job = self._protocol.read(job)
+                        large.append(queue)
+                    elif queue.jobs:
+                        waiting.append(queue)
+                    batch.append((queue, job))
+                    if queue.jobs:
                         continue
-                lane.queued = False
-        line.extend(lane for lane in large if lane.works)
+                queue.queued = False
+        waiting.extend(queue for queue in large if queue.jobs)
         return batch
 
-    def _singly(self, entries: list[Entry]) -> None:
+    def _run_separately(self, entries: list[Entry]) -> None:
         """Run the requests one by one. Each write has a separate commit.
 
         The responses are sent together, so that a client wakes up only once.
         """
         protocol = self._protocol
-        done: list[tuple[TurnQueue, Answer]] = []
-        held_bytes = 0
-        for lane, work in entries:
-            response = protocol.finish(work)
-            done.append((lane, response))
-            held_bytes += len(response.body)
-            if held_bytes > HELD_BYTES:
-                _send(done)
-                done, held_bytes = [], 0
-        _send(done)
+        responses: list[tuple[TurnQueue, Answer]] = []
+        unsent_bytes = 0
+        for queue, job in entries:
+            response = protocol.finish(job)
+            responses.append((queue, response))
+            unsent_bytes += len(response.body)
+            if unsent_bytes > MAX_UNSENT_BYTES:
+                _send(responses)
+                responses, unsent_bytes = [], 0
+        _send(responses)
 
-    def _together(self, entries: list[Entry]) -> None:
+    def _run_in_group(self, entries: list[Entry]) -> None:
         """Run the requests in one engine group, and send the responses after the commit."""
         protocol = self._protocol
         if self._waits_for_disk:
-            self._company = max(self._company, len(entries))
+            self._expected_writes = max(self._expected_writes, len(entries))
         try:
             with protocol.engine.group():
-                responses = [protocol.finish(work) for _, work in entries]
+                responses = [protocol.finish(job) for _, job in entries]
         except Exception as error:  # noqa: BLE001 - the error that prevented the commit becomes the response
-            responses = self._failed([work for _, work in entries], error)
-        _send([(lane, response) for (lane, _), response in zip(entries, responses, strict=True)])
+            responses = self._failure_responses([job for _, job in entries], error)
+        _send([(queue, response) for (queue, _), response in zip(entries, responses, strict=True)])
 
-    def _failed(self, works: list[ProtocolCall | Answer], error: Exception) -> list[Answer]:
+    def _failure_responses(self, jobs: list[ProtocolCall | Answer], error: Exception) -> list[Answer]:
         protocol = self._protocol
         failure = protocol.failure(error)
-        return [protocol.render(work, failure) if isinstance(work, ProtocolCall) else work for work in works]
+        return [protocol.render(job, failure) if isinstance(job, ProtocolCall) else job for job in jobs]
 
 
-def _send(done: list[tuple[TurnQueue, Answer]]) -> None:
-    for lane, response in done:
-        lane.answered(response)
+def _send(responses: list[tuple[TurnQueue, Answer]]) -> None:
+    for queue, response in responses:
+        queue.send_response(response)
 
 
-def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:
+def split_batch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:
     """Return the requests in `batch`, starting at the index `start`, whose writes can share one commit
     (`engine.group()`).
 
@@ -178,19 +178,19 @@ def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entr
     late: list[Entry] = []
     writers: set[TurnQueue] = set()
     for position in range(start, len(batch)):
-        entry = lane, work = batch[position]
-        if not isinstance(work, ProtocolCall):
-            (late if lane in writers else early).append(entry)
-        elif work.operation in ITEM_WRITES:
+        entry = queue, job = batch[position]
+        if not isinstance(job, ProtocolCall):
+            (late if queue in writers else early).append(entry)
+        elif job.operation in ITEM_WRITES:
             late.append(entry)
-            writers.add(lane)
-        elif lane in writers:
+            writers.add(queue)
+        elif queue in writers:
             return position, early, late
-        elif work.operation in ITEM_READS:
+        elif job.operation in ITEM_READS:
             early.append(entry)
-        elif work.operation in STATEMENTS:
+        elif job.operation in STATEMENTS:
             late.append(entry)
-            writers.add(lane)
+            writers.add(queue)
         elif position == start:
             return start + 1, [entry], late
         else:

@@ -12,7 +12,7 @@ JSON = b"application/json"
 TEXT = b"text/plain"
 XML = b"application/xml"
 
-_IDS_AT_ONCE = 128
+_IDS_PER_BATCH = 128
 _ID_LENGTH = 52
 _ALPHABET = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _TO_ID = bytes(_ALPHABET[value % len(_ALPHABET)] for value in range(256))
@@ -116,7 +116,7 @@ class RequestIds:
         try:
             return self._pool.pop()
         except IndexError:
-            characters = self._source.randbytes(_ID_LENGTH * _IDS_AT_ONCE).translate(_TO_ID)
+            characters = self._source.randbytes(_ID_LENGTH * _IDS_PER_BATCH).translate(_TO_ID)
             starts = range(_ID_LENGTH, len(characters), _ID_LENGTH)
             self._pool.extend(characters[start : start + _ID_LENGTH] for start in starts)
             return characters[:_ID_LENGTH]
