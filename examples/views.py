@@ -79,7 +79,7 @@ def main() -> None:
     print(f"{len(whole)} whole tickets, {sum(len(message.conversation) for message in whole):,} characters")
     for name, usage in meter.read().items():
         if name != "open_ticket":
-            print(f"{name}: {usage.requests} requests, {usage.spent.text()}")
+            print(f"{name}: {usage.requests} requests, {usage.consumed.text()}")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from keyplan import (
     pk,
     unique,
 )
-from keyplan.client.codec import Sorter, reader_of
+from keyplan.client.codec import EntityMatcher, reader_of
 from keyplan.client.errors import KeyValueError, UnreadableItemError
 from keyplan.design.entities import EntitySpec, spec_of
 from keyplan.design.requests.items import item_builder
@@ -238,15 +238,15 @@ def test_model_validators_run_when_items_are_read() -> None:
 
 def test_the_most_literal_key_template_determines_the_entity() -> None:
     specs = [spec_of(board.Task), spec_of(board.Comment), spec_of(board.Profile)]
-    sorter = Sorter(specs[:1], specs)
+    matcher = EntityMatcher(specs[:1], specs)
     maker = item_builder(specs[1])
     comment = maker.item(board.Comment(user_id=board.UserId("u"), task_id=board.TaskId("t"), number=1, text=""))
-    assert sorter.reader(comment) is None
-    assert Sorter(specs, specs).reader(comment) is reader_of(specs[1])
-    assert sorter.reader({"PK": {"S": "USER#u"}, "SK": {"S": "OTHER#1"}}) is None
-    assert sorter.reader({"PK": {"N": "1"}}) is None
+    assert matcher.reader(comment) is None
+    assert EntityMatcher(specs, specs).reader(comment) is reader_of(specs[1])
+    assert matcher.reader({"PK": {"S": "USER#u"}, "SK": {"S": "OTHER#1"}}) is None
+    assert matcher.reader({"PK": {"N": "1"}}) is None
     task = {"PK": {"S": "USER#u"}, "SK": {"S": "TASK#1"}}
-    assert sorter.reader(task) is reader_of(specs[0])
+    assert matcher.reader(task) is reader_of(specs[0])
 
 
 def _declared(forms: list[tuple[str, str]], *names: str) -> list[EntitySpec]:
@@ -271,8 +271,8 @@ _KEYS = st.tuples(st.sampled_from(["X", "a"]), st.sampled_from(["X", "a", "X#a",
 
 
 def _readings(requested: list[EntitySpec], declared: list[EntitySpec], items: list[dict[str, Any]]) -> list[str | None]:
-    sorter = Sorter(requested, declared)
-    return [None if (reader := sorter.reader(item)) is None else reader.spec.name for item in items]
+    matcher = EntityMatcher(requested, declared)
+    return [None if (reader := matcher.reader(item)) is None else reader.spec.name for item in items]
 
 
 @settings(deadline=None, max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
@@ -319,10 +319,10 @@ def test_a_field_repeated_in_a_key_has_one_value() -> None:
 
     specs = table.entities
     for order in (specs, specs[::-1]):
-        sorter = Sorter(order, [])
+        matcher = EntityMatcher(order, [])
 
-        def entity(pk: str, sk: str, sorter: Sorter = sorter) -> str:
-            reader = sorter.reader({"PK": {"S": pk}, "SK": {"S": sk}})
+        def entity(pk: str, sk: str, matcher: EntityMatcher = matcher) -> str:
+            reader = matcher.reader({"PK": {"S": pk}, "SK": {"S": sk}})
             assert reader is not None
             return reader.spec.name
 

@@ -401,7 +401,7 @@ def test_the_meter_counts_both_requests(recorder: Recorder, recorded: Connection
     recorded.run(sent("s"))
     used = meter.take()["sent"]
     assert (used.calls, used.requests) == (1, 2)
-    assert used.spent.read == {"mail/by_sender": 0.5, "mail": 4.0}
+    assert used.consumed.read == {"mail/by_sender": 0.5, "mail": 4.0}
 
 
 # What reads plans.

@@ -45,9 +45,9 @@ def test_each_pattern_has_its_calls_requests_and_units(db: Any, meter: Meter) ->
     used = meter.read()
     assert used["tasks"] == Usage(1, 1, 0, ConsumedUnits(read={app: 1.0}))  # five KB, each half of four
     assert (used["task"].calls, used["task"].requests) == (2, 2)
-    assert used["task"].spent.reads == 2 * used["task"].per_call.reads
+    assert used["task"].consumed.reads == 2 * used["task"].per_call.reads
     assert (used["add_task"].calls, used["add_task"].requests) == (5, 5)
-    assert used["add_task"].spent.writes >= 5
+    assert used["add_task"].consumed.writes >= 5
 
 
 def test_pages_and_reads_before_a_write_count(db: Any, meter: Meter) -> None:
@@ -56,7 +56,7 @@ def test_pages_and_reads_before_a_write_count(db: Any, meter: Meter) -> None:
     unique = meter.take()["refer"]
     assert unique.calls == 1
     assert unique.requests > 1
-    assert unique.spent.reads > 0 < unique.spent.writes
+    assert unique.consumed.reads > 0 < unique.consumed.writes
     for number in range(2, 6):
         db.run(board.add_task(a_task(f"t{number}")))
     list(db.iterate(board.tasks(UID), page_size=2))
@@ -69,8 +69,8 @@ def test_undeclared_transactions_are_named_by_their_calls(db: Any, meter: Meter)
     db.transact_get(board.task(UID, TID), board.profile(UID))
     used = meter.read()
     assert set(used) == {"transact(add_task, hit)", "transact_get(task, profile)"}
-    assert used["transact(add_task, hit)"].spent.writes >= 6
-    assert used["transact_get(task, profile)"].spent.reads == 4
+    assert used["transact(add_task, hit)"].consumed.writes >= 6
+    assert used["transact_get(task, profile)"].consumed.reads == 4
 
 
 def test_a_rejected_call_counts_as_one(db: Any, meter: Meter) -> None:
@@ -109,7 +109,7 @@ def test_throttles_are_counted_for_successful_and_failed_calls(engine: Engine, c
     db._call = db.transport.call
     assert db.run(board.task(UID, TID)) is not None
     used = meter.take()["task"]
-    assert (used.calls, used.requests, used.throttled, used.spent.reads) == (1, 4, 3, 0.5)
+    assert (used.calls, used.requests, used.throttled, used.consumed.reads) == (1, 4, 3, 0.5)
     db.transport.times = 100
     with pytest.raises(ThrottledError):
         db.run(board.task(UID, TID))
@@ -134,5 +134,5 @@ def test_no_use_is_lost_among_threads(engine: Engine) -> None:
         list(pool.map(lambda _: db.run(board.count_task(UID, 1)), range(400)))
         list(pool.map(lambda _: db.run(board.profile(UID)), range(400)))
     used = meter.read()
-    assert used["count_task"].calls == used["count_task"].spent.writes == 400
+    assert used["count_task"].calls == used["count_task"].consumed.writes == 400
     assert used["profile"].calls == used["profile"].requests == 400

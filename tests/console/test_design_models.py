@@ -284,7 +284,7 @@ def test_a_rehearsal_writes_nothing_and_the_run_has_a_receipt(tasks: Design) -> 
         assert [request.operation for request in rehearsed.sent] == ["PutItem"]
         assert engine.call("Scan", {"TableName": "app"})["Count"] == 0
         outcome = runner.run(pattern, {"task": task}, expected(pattern))
-        assert outcome.spent.write == {"app": 1.0, "app/open": 1.0}
+        assert outcome.consumed.write == {"app": 1.0, "app/open": 1.0}
         assert outcome.cost == pytest.approx(2 * book()["write_unit"])
         again = runner.run(pattern, {"task": task}, expected(pattern))
         assert "exists" in again.error

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.laws import examples
 
 from keyplan import GSI, LSI, Bytes, Engine, Entity, F, ItemWrite, Table, Volume, item, key
-from keyplan.client.tables import OfPlan, create_request
+from keyplan.client.tables import PlanTable, create_request
 from keyplan.cost.expected import expected
 from keyplan.cost.units import Units
 from keyplan.design.entities import EntitySpec
@@ -81,7 +81,7 @@ def size_of(spec: EntitySpec, task: Entity) -> int:
 def measured(table: Table, task: Entity, plan: Plan) -> Units:
     """Return the units that the engine reports for a call."""
     with Engine.memory() as engine:
-        engine.call("CreateTable", create_request(OfPlan(table.schema, table.entities), table.name))
+        engine.call("CreateTable", create_request(PlanTable(table.schema, table.entities), table.name))
         engine.call("PutItem", {"TableName": table.name, "Item": item_builder(plan.entity).item(task)})
         request = write_request(plan).request({}, table.name)
         capacity = engine.call("UpdateItem", {**request, "ReturnConsumedCapacity": "INDEXES"})["ConsumedCapacity"]

@@ -181,7 +181,7 @@ def test_a_filter_may_use_fields_of_only_one_entity() -> None:
 def test_a_created_item_enters_the_indexes_of_its_defaults() -> None:
     report = verify(Design("loans", (loans(),)), items=200)
     measured = result(report, "begin").measured
-    assert [spent.write for spent in measured] == [{"loans": 1, "loans/out": 1}] * 10
+    assert [consumed.write for consumed in measured] == [{"loans": 1, "loans/out": 1}] * 10
 
 
 def test_steps_of_a_transaction_never_increment_the_same_item() -> None:

@@ -26,7 +26,7 @@ from keyplan.client.connection import (
 from keyplan.client.errors import TooManyResultsError
 from keyplan.client.failures import FirstAttemptError
 from keyplan.client.pages import Unreadable, report_once
-from keyplan.client.requests import AsyncTransport, Context, Program, after_async, drive_async
+from keyplan.client.requests import AsyncTransport, Context, Program, drive_async, fail_first_async
 from keyplan.client.tables import Declared
 from keyplan.clock import SystemClock
 from keyplan.design.conditions.builders import KeyCondition
@@ -103,7 +103,7 @@ class AsyncConnection:
         except FirstAttemptError as failure:
             failed = failure
         program = run_call(self.context, call, arguments=failed.arguments)
-        return await drive_async(program, after_async(failed.error, self.transport.call), self._wait)
+        return await drive_async(program, fail_first_async(failed.error, self.transport.call), self._wait)
 
     # Ad-hoc calls.
 
@@ -200,7 +200,7 @@ class AsyncConnection:
         first: type[E],
         second: type[E] | KeyCondition,
         /,
-        *more: type[E] | KeyCondition,
+        *terms: type[E] | KeyCondition,
         **options: Unpack[FindPageOptions],
     ) -> Coroutine[Any, Any, Page[E]]: ...
     def query(self, *terms: Any, **options: Any) -> Any:
@@ -240,7 +240,7 @@ class AsyncConnection:
         first: type[E],
         second: type[E] | KeyCondition,
         /,
-        *more: type[E] | KeyCondition,
+        *terms: type[E] | KeyCondition,
         **options: Unpack[FindAllOptions],
     ) -> AsyncIterator[E]: ...
     def iterate(
@@ -307,7 +307,7 @@ class AsyncConnection:
         first: type[E],
         second: type[E] | KeyCondition,
         /,
-        *more: type[E] | KeyCondition,
+        *terms: type[E] | KeyCondition,
         at_most: int | None = None,
         **options: Unpack[FindAllOptions],
     ) -> list[E]: ...
@@ -337,7 +337,7 @@ class AsyncConnection:
         first: type[Entity],
         condition: type[Entity] | KeyCondition,
         /,
-        *more: type[Entity] | KeyCondition,
+        *terms: type[Entity] | KeyCondition,
         **options: Unpack[FindCountOptions],
     ) -> int:
         """Return the number of items that match an ad-hoc query.
@@ -345,7 +345,7 @@ class AsyncConnection:
         DynamoDB reads all items in the key range to count them. The options `index`, `consistent` and `expired` have
         the same meaning as in declared counts.
         """
-        total: int = await self.run(query_call((first, condition, *more), options, kind="count"))
+        total: int = await self.run(query_call((first, condition, *terms), options, kind="count"))
         return total
 
     async def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
@@ -426,6 +426,6 @@ class AsyncConnection:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()

@@ -27,7 +27,7 @@ def key_of(spec: EntitySpec, item: Item) -> dict[str, Any]:
     return {name: decode_value(item[name]) for name in spec.schema.key if name in item}
 
 
-def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
+def describe_item(spec: EntitySpec, key: Mapping[str, Any]) -> str:
     """Return a description of an item for use in messages, such as Task PK='USER#1' SK='TASK#2'.
 
     `key` is the primary key of the item.
@@ -54,7 +54,7 @@ class Reader:
         self._validate = model.__pydantic_validator__.validate_python
         self._sets = [name for name, stored in fields.items() if stored.is_set and not stored.optional]
         self._nones = [field.name for field in fields.values() if field.optional and field.info.is_required()]
-        self._from_nothing = bool(self._sets or self._nones)
+        self._fills_absent = bool(self._sets or self._nones)
         self._times = frozenset(field.name for field in fields.values() if field.write_time and not field.optional)
         parts = [part for bound in (spec.key, *spec.indexes) for part in bound.attributes]
         self._texts = [(part.attribute, part.template) for part in parts if part.template is not None]
@@ -64,9 +64,9 @@ class Reader:
         self._recoverable = frozenset(recovered)
         self._expiry = spec.checked_expiry
         self.expires = self._expiry is not None
-        read = item_reader(model, fields, self._validated, always=self._recoverable)
+        compiled_reader = item_reader(model, fields, self._validated, always=self._recoverable)
         self.entity: Callable[[Item], Entity] = (
-            self._validated if read is None or spec.is_in_key_only & fields.keys() else read
+            self._validated if compiled_reader is None or spec.is_in_key_only & fields.keys() else compiled_reader
         )
         """A function that converts an item to an object. It raises UnreadableItemError if the item is invalid."""
 
@@ -79,7 +79,7 @@ class Reader:
                 values = self._decode(item)
             except IRREGULAR:
                 values = self._values(item)
-            if len(values) < self._all and (self._from_nothing or not self._recoverable <= values.keys()):
+            if len(values) < self._all and (self._fills_absent or not self._recoverable <= values.keys()):
                 self._recover(values, item)
             if self._times and not self._times <= values.keys():
                 missing = ", ".join(sorted(self._times - values.keys()))
@@ -121,14 +121,16 @@ class Reader:
             values.setdefault(name, None)
 
     def _unreadable(self, item: Item, error: Exception) -> UnreadableItemError:
-        why = (
+        reason = (
             "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}" for fault in error.errors())
             if isinstance(error, ValidationError)
             else str(error)
         )
         key = key_of(self.spec, item)
         return UnreadableItemError(
-            f"{item_named(self.spec, key)} cannot be read as {self.spec.name}: {why}", entity=self.spec.name, key=key
+            f"{describe_item(self.spec, key)} cannot be read as {self.spec.name}: {reason}",
+            entity=self.spec.name,
+            key=key,
         )
 
     def has_expired(self, item: Item, now_s: int) -> bool:
@@ -151,7 +153,7 @@ def plan_reader(plan: Plan) -> Reader:
     return reader_of(plan.entity) if plan.view is None else Reader(plan.entity, plan.view)
 
 
-class Sorter:
+class EntityMatcher:
     """A matcher that determines to which entity each item in a query or scan result belongs.
 
     If an item has a discriminator, its value determines the entity. Otherwise, the key determines it: of all entities
@@ -169,9 +171,9 @@ class Sorter:
         """
         self._discriminator = requested[0].schema.discriminator
         readers = {spec: reader_of(spec) if view is None else Reader(spec, view) for spec in requested}
-        self._by_name = {name: readers[spec] for spec in requested for name in _names(spec)}
-        others = [spec for spec in declared if spec not in readers]
-        candidates = sorted([*readers, *others], key=lambda spec: _precedence(spec, is_wanted=spec in readers))
+        self._by_name = {name: readers[spec] for spec in requested for name in _discriminator_values(spec)}
+        other_specs = [spec for spec in declared if spec not in readers]
+        candidates = sorted([*readers, *other_specs], key=lambda spec: _precedence(spec, is_requested=spec in readers))
         self.reader = self._compiled([(spec, readers.get(spec)) for spec in candidates])
         """A function that returns the reader for an item, or None if the item does not belong to a requested entity."""
 
@@ -192,18 +194,18 @@ class Sorter:
         lines += [f"        {name} = item[{attribute!r}]['S']" for attribute, name in names.items()]
         lines.append("    except KeyError:")  # the key is not a String, or absent (index key)
         lines += [f"        {name} = item.get({attribute!r}, nothing).get('S')" for attribute, name in names.items()]
-        for place, (spec, its) in enumerate(candidates):
-            scope[f"reader{place}"] = its
+        for index, (spec, reader) in enumerate(candidates):
+            scope[f"reader{index}"] = reader
             tests = []
             for test in _key_tests(spec, specs):
                 if isinstance(test, _Prefix):
                     key = names[test.attribute]
                     tests.append(f"{key} is not None and {key}.startswith({test.text!r})")
                 else:
-                    name = f"fits{place}_{len(tests)}"
+                    name = f"fits{index}_{len(tests)}"
                     scope[name] = test
                     tests.append(f"{name}(item)")
-            lines.append(f"    if {' and '.join(tests)}: return reader{place}")
+            lines.append(f"    if {' and '.join(tests)}: return reader{index}")
         exec("\n".join(["def made(item):", *lines]), scope)  # noqa: S102 - names of attributes and literal texts only
         compiled: Callable[[Item], Reader | None] = scope["made"]
         return compiled
@@ -216,7 +218,7 @@ class _Prefix(NamedTuple):
     text: str
 
 
-def _names(spec: EntitySpec) -> tuple[str, ...]:
+def _discriminator_values(spec: EntitySpec) -> tuple[str, ...]:
     """Return the discriminator values of an entity: the choices of the discriminator field, or the entity's name."""
     for stored in spec.fields.values():
         if stored.attribute == spec.schema.discriminator:
@@ -224,12 +226,12 @@ def _names(spec: EntitySpec) -> tuple[str, ...]:
     return (spec.name,)
 
 
-def _precedence(spec: EntitySpec, *, is_wanted: bool) -> tuple[Any, ...]:
+def _precedence(spec: EntitySpec, *, is_requested: bool) -> tuple[Any, ...]:
     """Return a sort key that orders entities by how specific their keys are, the most specific first.
 
     A key is more specific if it contains more literal text. For a field with choices, the length of its shortest value
     is included. Ties are broken by how often fields are repeated in the key, then in favor of requested entities
-    (`is_wanted`), and then by the number of fixed-width placeholders.
+    (`is_requested`), and then by the number of fixed-width placeholders.
     """
     parts = [part for template in _templates(spec) for part in template.parts]
     open_parts = [part for part in parts if isinstance(part, BoundPlaceholder)]
@@ -237,14 +239,14 @@ def _precedence(spec: EntitySpec, *, is_wanted: bool) -> tuple[Any, ...]:
     fixed += sum(min(map(len, part.encoding.choices), default=0) for part in open_parts if part.encoding.choices)
     repeated = len(open_parts) - len({part.name for part in open_parts})
     widths = sum(part.encoding.width is not None for part in open_parts)
-    return -fixed, -repeated, not is_wanted, -widths, _form(spec), spec.name
+    return -fixed, -repeated, not is_requested, -widths, _template_shape(spec), spec.name
 
 
 def _templates(spec: EntitySpec) -> list[BoundTemplate]:
     return [part.template for part in spec.key.attributes if part.template is not None]
 
 
-def _form(spec: EntitySpec) -> str:
+def _template_shape(spec: EntitySpec) -> str:
     """Return an entity's key templates as one string, with numbers instead of field names.
 
     The strings of two entities are equal if their templates differ only in the names of the fields.
@@ -264,19 +266,19 @@ def _form(spec: EntitySpec) -> str:
 
 def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Prefix | Callable[[Item], bool]]:
     """Return tests for the key of an item. If all of them pass, the item can belong to this entity."""
-    is_alone = _is_alone(spec, candidates)
-    tests = [_template_test(part, is_alone) for part in spec.key.attributes]
+    has_unique_prefixes = _has_unique_prefixes(spec, candidates)
+    tests = [_template_test(part, has_unique_prefixes) for part in spec.key.attributes]
     fields = [set(template.fields) for template in _templates(spec)]
-    if not is_alone and any(left & right for left, right in combinations(fields, 2)):
-        tests.append(_repeats_agree(spec))
+    if not has_unique_prefixes and any(left & right for left, right in combinations(fields, 2)):
+        tests.append(_repeated_fields_agree(spec))
     return tests
 
 
-def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
+def _repeated_fields_agree(spec: EntitySpec) -> Callable[[Item], bool]:
     """Return a function that tests whether each field has the same value in all key attributes that contain it."""
     parts = [(part.attribute, part.template) for part in spec.key.attributes if part.template is not None]
 
-    def agree(item: Item) -> bool:
+    def values_agree(item: Item) -> bool:
         texts = [(template, item[attribute]["S"]) for attribute, template in parts]
         restored = [template.match(text) or {} for template, text in texts]
         # Two key attributes may contain the same timestamp with different precisions. Either can be the more precise
@@ -286,16 +288,16 @@ def _repeats_agree(spec: EntitySpec) -> Callable[[Item], bool]:
             for values in (ChainMap(*restored), ChainMap(*restored[::-1]))
         )
 
-    return agree
+    return values_agree
 
 
-def _is_alone(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> bool:
+def _has_unique_prefixes(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> bool:
     """Return True if no item of another candidate can have the same literal prefixes in its key as the
     entity's items.
     """
-    own = [_literal_prefix(part) for part in spec.key.attributes]
+    prefixes = [_literal_prefix(part) for part in spec.key.attributes]
     for other in candidates:
-        pairs = zip(own, (_literal_prefix(part) for part in other.key.attributes), strict=True)
+        pairs = zip(prefixes, (_literal_prefix(part) for part in other.key.attributes), strict=True)
         if other is not spec and all(left.startswith(right) or right.startswith(left) for left, right in pairs):
             return False
     return True
@@ -305,17 +307,17 @@ def _literal_prefix(part: BoundKeyAttribute) -> str:
     return "" if part.template is None else part.template.literal_prefix
 
 
-def _template_test(part: BoundKeyAttribute, alone: bool) -> _Prefix | Callable[[Item], bool]:
+def _template_test(part: BoundKeyAttribute, prefix_only: bool) -> _Prefix | Callable[[Item], bool]:
     """Return a test that checks whether the key attribute `part` matches its template.
 
-    If `alone` is True, the test checks only the literal prefix.
+    If `prefix_only` is True, the test checks only the literal prefix.
     """
     attribute, template = part.attribute, part.template
     if template is None:
         code = part.type_code
         return lambda item: code in item.get(attribute, ())
     prefix, match = template.literal_prefix, template.match
-    if alone and prefix and template.fields:
+    if prefix_only and prefix and template.fields:
         return _Prefix(attribute, prefix)
 
     def matches(item: Item) -> bool:

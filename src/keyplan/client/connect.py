@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
 _DIGEST_KEY_BYTES = 32
-_MOST_KEY_BYTES = 64
+_MAX_KEY_BYTES = 64
 _DEFAULT_REGION = "us-east-1"
 
 
@@ -171,8 +171,8 @@ def _context(
 ) -> Context:
     if cursor_key is not None and not isinstance(cursor_key, (bytes, bytearray)):
         raise TypeError(f"cursor_key must be bytes, not {type(cursor_key).__name__}: encode the text")
-    if cursor_key is not None and not 0 < len(cursor_key) <= _MOST_KEY_BYTES:
-        raise ValueError(f"cursor_key must have 1 to {_MOST_KEY_BYTES} bytes, not {len(cursor_key)}")
+    if cursor_key is not None and not 0 < len(cursor_key) <= _MAX_KEY_BYTES:
+        raise ValueError(f"cursor_key must have 1 to {_MAX_KEY_BYTES} bytes, not {len(cursor_key)}")
     return Context(
         clock=clock,
         cursor_key=cursor_key or secrets.token_bytes(_DIGEST_KEY_BYTES),
@@ -232,8 +232,8 @@ def boto_client(target: Target, **settings: Any) -> Any:
     """
     try:
         import boto3  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as missing:
-        raise ImportError("boto3 is required for this database: install keyplan[aws]") from missing
+    except ModuleNotFoundError as error:
+        raise ImportError("boto3 is required for this database: install keyplan[aws]") from error
     session = boto3.Session()
     defaults = _local_defaults(target, session._session)
     options = {**defaults, **_client_options(target)}
@@ -248,8 +248,8 @@ async def _aio_transport(target: Target) -> AioTransport:
     try:
         from aiobotocore.session import get_session  # noqa: PLC0415 - an extra
         from botocore.session import Session  # noqa: PLC0415 - comes with aiobotocore
-    except ModuleNotFoundError as missing:
-        raise ImportError("aiobotocore is required for this database: install keyplan[async]") from missing
+    except ModuleNotFoundError as error:
+        raise ImportError("aiobotocore is required for this database: install keyplan[async]") from error
     defaults = _local_defaults(target, Session())  # aiobotocore's session would need `await` here
     context = get_session().create_client("dynamodb", **{**defaults, **_client_options(target)})
     return AioTransport(await context.__aenter__(), context)

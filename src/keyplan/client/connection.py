@@ -14,10 +14,10 @@ from typing import Any, TypeVar, Unpack, overload
 
 from keyplan.client import pages, reads, tables, transactions, writes
 from keyplan.client.errors import TooManyResultsError
-from keyplan.client.failures import KEY_VALUE_ERRORS, FirstAttemptError, key_value_error, refused
+from keyplan.client.failures import KEY_VALUE_ERRORS, FirstAttemptError, key_value_error, rejection_error
 from keyplan.client.pages import PageOptions, RangeReader, Unreadable, report_once
-from keyplan.client.requests import Answer, Context, Program, Request, Transport, after, drive
-from keyplan.client.tables import Declared, OfPlan
+from keyplan.client.requests import Answer, Context, Program, Request, Transport, drive, fail_first
+from keyplan.client.tables import Declared, PlanTable
 from keyplan.client.transports import EngineTransport
 from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.declaring.patterns import Call, Page, Pattern, TransactionCall, WriteCall
@@ -39,7 +39,7 @@ from keyplan.errors import KeyplanError, ServiceError
 
 R = TypeVar("R")
 _DEFAULTS = PageOptions()
-_MOST_READY = 8192
+_MAX_READY = 8192
 
 
 def page_options(**options: Any) -> PageOptions:
@@ -59,7 +59,7 @@ def range_reader(plan: Plan) -> RangeReader:
     return RangeReader(plan)
 
 
-def _no_call(value: object) -> str:
+def _not_a_call_text(value: object) -> str:
     if isinstance(value, Pattern):
         return f"expected a pattern call such as {value.name}(...), got the pattern itself"
     return f"expected a pattern call, got {value!r}"
@@ -75,12 +75,12 @@ def run_call(
     try:
         plan = call.pattern.plan
     except AttributeError:
-        raise TypeError(_no_call(call)) from None
+        raise TypeError(_not_a_call_text(call)) from None
     if options is not _DEFAULTS:
         options.check(call.pattern.called)
     if plan not in context.ready:
         yield from _prepare(context, plan)
-    result: R = yield from _guarded(context, [plan], lambda: _program(context, call, plan, options, arguments))
+    result: R = yield from _translate_errors(context, [plan], lambda: _program(context, call, plan, options, arguments))
     return result
 
 
@@ -100,7 +100,7 @@ def _program(
     if operation == "BatchWriteItem":
         return writes.batch_write(context, plan, arguments)
     if operation == "TransactWriteItems":
-        return transactions.transact(context, list(flat([call])), None, plan.pattern)
+        return transactions.transact(context, list(flatten_writes([call])), None, plan.pattern)
     assert isinstance(call, WriteCall), "every other operation writes one item"
     return writes.write(context, call, arguments)
 
@@ -138,9 +138,11 @@ def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, 
 
     `terms` contains the query's entities and key condition.
     """
-    planned = dict(options)
-    page = {name: planned.pop(name) for name in _PAGE_OPTIONS if name in planned}
-    return run_call(context, query_call(terms, planned), PageOptions(**page) if page else _DEFAULTS)
+    query_options = dict(options)
+    page_settings = {name: query_options.pop(name) for name in _PAGE_OPTIONS if name in query_options}
+    return run_call(
+        context, query_call(terms, query_options), PageOptions(**page_settings) if page_settings else _DEFAULTS
+    )
 
 
 def pages_call(method: str, terms: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
@@ -153,7 +155,7 @@ def pages_call(method: str, terms: Sequence[Any], options: Mapping[str, Any]) ->
         return query_call(terms, options, method=method)
     (call,) = terms
     if not isinstance(call, Call):
-        raise TypeError(_no_call(call))
+        raise TypeError(_not_a_call_text(call))
     check_pages(call)
     return call
 
@@ -168,7 +170,7 @@ def check_pages(call: Call[Any]) -> None:
         raise TypeError(f"{call!r} does not return pages: use run; iterate and all are for queries and scans")
 
 
-def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
+def flatten_writes(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
     """Yield the individual writes of all calls, including the writes of transactions. Raises TypeError for a read."""
     for call in calls:
         if isinstance(call.pattern, Transaction):
@@ -187,7 +189,9 @@ def transact_calls(context: Context, calls: Sequence[Call[Any]], token: str | No
     for plan in plans:
         if plan not in context.ready:
             yield from _prepare(context, plan)
-    yield from _guarded(context, plans, lambda: transactions.transact(context, list(flat(calls)), token), "transact")
+    yield from _translate_errors(
+        context, plans, lambda: transactions.transact(context, list(flatten_writes(calls)), token), "transact"
+    )
 
 
 def transact_get_calls(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
@@ -204,7 +208,7 @@ def _get_all(
     context: Context,
     calls: Sequence[Call[Any]],
     name: str,
-    read: Callable[[Context, Sequence[tuple[Plan, Arguments]]], Program[tuple[Any, ...]]],
+    read_all: Callable[[Context, Sequence[tuple[Plan, Arguments]]], Program[tuple[Any, ...]]],
 ) -> Program[tuple[Any, ...]]:
     gets = []
     for call in calls:
@@ -217,7 +221,7 @@ def _get_all(
     if not gets:
         return ()
     plans = [plan for plan, _ in gets]
-    results: tuple[Any, ...] = yield from _guarded(context, plans, lambda: read(context, gets), name)
+    results: tuple[Any, ...] = yield from _translate_errors(context, plans, lambda: read_all(context, gets), name)
     return results
 
 
@@ -253,7 +257,7 @@ class DirectCalls:
         send = self._immediate(plan.operation)
         if compiler is None or send is None or plan.keeps_unique:
             return None
-        if len(self._by_pattern) >= _MOST_READY:
+        if len(self._by_pattern) >= _MAX_READY:
             self._by_pattern.clear()
         run = self._by_pattern[pattern] = compiler(self._context, plan, send)
         return run
@@ -267,23 +271,23 @@ _COMPILERS = {
 }
 
 
-def _guarded(
-    context: Context, plans: Sequence[Plan], begin: Callable[[], Program[Any]], together: str = ""
+def _translate_errors(
+    context: Context, plans: Sequence[Plan], create_program: Callable[[], Program[Any]], joint_name: str = ""
 ) -> Program[Any]:
     """Run a program (a generator that yields requests) and translate its errors to public errors.
 
-    `begin` creates the program. If `plans` contains several plans, `together` is the name of the joint operation in the
-    meter's labels, such as "transact" in `transact(take, give)`.
+    `create_program` creates the program. If `plans` contains several plans, `joint_name` is the name of the joint
+    operation in the meter's labels, such as "transact" in `transact(take, give)`.
     """
     plan = plans[0]
     try:
-        program = begin()
+        program = create_program()
         if context.meter is not None:
             names = ", ".join(dict.fromkeys(step_plan.undeclared or step_plan.pattern for step_plan in plans))
-            program = context.meter.measured(f"{together}({names})" if together else names, program)
+            program = context.meter.measured(f"{joint_name}({names})" if joint_name else names, program)
         return (yield from program)
     except ServiceError as error:
-        raise refused(plan, context.table(plan.schema), error) from error
+        raise rejection_error(plan, context.table(plan.schema), error) from error
     except KeyplanError:
         raise
     except KEY_VALUE_ERRORS as error:
@@ -296,14 +300,14 @@ def _prepare(context: Context, plan: Plan) -> Program[None]:
     """
     for fault in all_faults(plan):
         raise fault.error()
-    for part in plan.steps or (plan,):
-        if part.schema not in context.tables:
-            table = OfPlan(part.schema, part.siblings or part.entities)
+    for step in plan.steps or (plan,):
+        if step.schema not in context.tables:
+            table = PlanTable(step.schema, step.siblings or step.entities)
             for fault in table_faults(table):
                 raise fault.error()
             if context.creates_tables:
                 yield from tables.create_tables(context, [table], wait=True)
-    if len(context.ready) >= _MOST_READY:
+    if len(context.ready) >= _MAX_READY:
         context.ready.clear()  # limits memory use; plans are then checked again
     context.ready.add(plan)
 
@@ -383,7 +387,7 @@ class Connection:
         except FirstAttemptError as failure:
             failed = failure
         program = run_call(self.context, call, arguments=failed.arguments)
-        return drive(program, after(failed.error, self._call), self._wait)
+        return drive(program, fail_first(failed.error, self._call), self._wait)
 
     # Ad-hoc calls.
 
@@ -474,7 +478,7 @@ class Connection:
         first: type[E],
         second: type[E] | KeyCondition,
         /,
-        *more: type[E] | KeyCondition,
+        *terms: type[E] | KeyCondition,
         **options: Unpack[FindPageOptions],
     ) -> Page[E]: ...
     def query(self, *terms: Any, **options: Any) -> Any:
@@ -510,7 +514,7 @@ class Connection:
         first: type[E],
         second: type[E] | KeyCondition,
         /,
-        *more: type[E] | KeyCondition,
+        *terms: type[E] | KeyCondition,
         **options: Unpack[FindAllOptions],
     ) -> Iterator[E]: ...
     def iterate(
@@ -574,7 +578,7 @@ class Connection:
         first: type[E],
         second: type[E] | KeyCondition,
         /,
-        *more: type[E] | KeyCondition,
+        *terms: type[E] | KeyCondition,
         at_most: int | None = None,
         **options: Unpack[FindAllOptions],
     ) -> list[E]: ...
@@ -604,7 +608,7 @@ class Connection:
         first: type[Entity],
         condition: type[Entity] | KeyCondition,
         /,
-        *more: type[Entity] | KeyCondition,
+        *terms: type[Entity] | KeyCondition,
         **options: Unpack[FindCountOptions],
     ) -> int:
         """Return the number of items that match an ad-hoc query.
@@ -612,7 +616,7 @@ class Connection:
         DynamoDB reads all items in the key range to count them. The options `index`, `consistent` and `expired` have
         the same meaning as in declared counts.
         """
-        total: int = self.run(query_call((first, condition, *more), options, kind="count"))
+        total: int = self.run(query_call((first, condition, *terms), options, kind="count"))
         return total
 
     def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
@@ -691,6 +695,6 @@ class Connection:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()

@@ -83,16 +83,16 @@ class AlreadyExistsError(RunError):
     `item` is the existing item, or None if it cannot be read. `failed` lists the false parts of the condition.
     """
 
-    def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **about: Any) -> None:
-        super().__init__(problem, **about)
+    def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **details: Any) -> None:
+        super().__init__(problem, **details)
         self.item, self.failed = item, tuple(failed)
 
 
 class NotFoundError(RunError):
     """Raised if the item that a call updates, replaces or checks does not exist or has expired."""
 
-    def __init__(self, problem: str, *, failed: Sequence[FailedPart] = (), **about: Any) -> None:
-        super().__init__(problem, **about)
+    def __init__(self, problem: str, *, failed: Sequence[FailedPart] = (), **details: Any) -> None:
+        super().__init__(problem, **details)
         self.failed = tuple(failed)
 
 
@@ -103,8 +103,8 @@ class ConditionFailedError(RunError):
     be read.
     """
 
-    def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **about: Any) -> None:
-        super().__init__(problem, **about)
+    def __init__(self, problem: str, *, item: Any = None, failed: Sequence[FailedPart] = (), **details: Any) -> None:
+        super().__init__(problem, **details)
         self.item, self.failed = item, tuple(failed)
 
 
@@ -123,9 +123,9 @@ class VersionConflictError(RunError):
         found: int | None,
         item: Any = None,
         failed: Sequence[FailedPart] = (),
-        **about: Any,
+        **details: Any,
     ) -> None:
-        super().__init__(problem, **about)
+        super().__init__(problem, **details)
         self.expected, self.found, self.item, self.failed = expected, found, item, tuple(failed)
 
 
@@ -139,9 +139,9 @@ class UniqueTakenError(RunError):
         fields: tuple[str, ...],
         values: tuple[Any, ...],
         owner: Mapping[str, Any] | None,
-        **about: Any,
+        **details: Any,
     ) -> None:
-        super().__init__(problem, **about)
+        super().__init__(problem, **details)
         self.fields, self.values, self.owner = fields, values, owner
 
 
@@ -151,8 +151,8 @@ class TransactionFailedError(RunError):
     `reasons` is a list with one element for each write, in order: the error of the write, or None.
     """
 
-    def __init__(self, problem: str, *, reasons: Sequence[RunError | None], **about: Any) -> None:
-        super().__init__(problem, **about)
+    def __init__(self, problem: str, *, reasons: Sequence[RunError | None], **details: Any) -> None:
+        super().__init__(problem, **details)
         self.reasons = tuple(reasons)
 
     @property
@@ -207,8 +207,8 @@ class TableMissingError(RunError):
 class TableDiffersError(RunError):
     """Raised if a table differs from its declaration. `differences` is a list with one sentence for each difference."""
 
-    def __init__(self, problem: str, *, differences: Sequence[str], **about: Any) -> None:
-        super().__init__(problem, **about)
+    def __init__(self, problem: str, *, differences: Sequence[str], **details: Any) -> None:
+        super().__init__(problem, **details)
         self.differences = tuple(differences)
 
 

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from keyplan import limits
-from keyplan.client.codec import item_named, key_of, reader_of
+from keyplan.client.codec import describe_item, key_of, reader_of
 from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
@@ -80,9 +80,9 @@ def condition_text(condition: Condition, fields: str = "F.") -> str:
 _SHOWN_CHOICES = 10
 
 
-def _operand(operand: object, fields: str) -> str:
+def _operand_text(operand: object, fields: str) -> str:
     if isinstance(operand, FieldSize):
-        return f"{_operand(operand.path, fields)}.size()"
+        return f"{_operand_text(operand.path, fields)}.size()"
     if isinstance(operand, FieldPath):
         return f"{fields}{operand.field}" + "".join(f"[{plain_value(part)!r}]" for part in operand.parts[1:])
     return _value_text(operand)
@@ -93,37 +93,37 @@ def _value_text(value: object) -> str:
     return value.isoformat() if isinstance(value, (datetime, date)) else shorten(plain_value(value))
 
 
-def _compare(condition: CompareCondition, fields: str) -> str:
+def _compare_text(condition: CompareCondition, fields: str) -> str:
     op = {"=": "==", "<>": "!="}.get(condition.op, condition.op)
-    return f"{_operand(condition.left, fields)} {op} {_operand(condition.right, fields)}"
+    return f"{_operand_text(condition.left, fields)} {op} {_operand_text(condition.right, fields)}"
 
 
-def _between(condition: BetweenCondition, fields: str) -> str:
-    low, high = _operand(condition.low, fields), _operand(condition.high, fields)
-    return f"{_operand(condition.operand, fields)}.between({low}, {high})"
+def _between_text(condition: BetweenCondition, fields: str) -> str:
+    low, high = _operand_text(condition.low, fields), _operand_text(condition.high, fields)
+    return f"{_operand_text(condition.operand, fields)}.between({low}, {high})"
 
 
-def _in(condition: InCondition, fields: str) -> str:
-    texts = [_operand(choice, fields) for choice in condition.choices[:_SHOWN_CHOICES]]
+def _in_text(condition: InCondition, fields: str) -> str:
+    texts = [_operand_text(choice, fields) for choice in condition.choices[:_SHOWN_CHOICES]]
     choices = ", ".join([*texts, "..."] if len(condition.choices) > _SHOWN_CHOICES else texts)
-    return f"{_operand(condition.operand, fields)}.is_in({choices})"
+    return f"{_operand_text(condition.operand, fields)}.is_in({choices})"
 
 
-def _function(condition: FunctionCondition, fields: str) -> str:
+def _function_text(condition: FunctionCondition, fields: str) -> str:
     name = {"attribute_exists": "exists", "attribute_not_exists": "missing"}.get(condition.name, condition.name)
-    arguments = ", ".join(_operand(operand, fields) for operand in condition.operands()[1:])
-    return f"{_operand(condition.path, fields)}.{name}({arguments})"
+    arguments = ", ".join(_operand_text(operand, fields) for operand in condition.operands()[1:])
+    return f"{_operand_text(condition.path, fields)}.{name}({arguments})"
 
 
-def _all(condition: AndCondition, fields: str) -> str:
+def _and_text(condition: AndCondition, fields: str) -> str:
     return " & ".join(_in_parentheses(part, fields) for part in condition.parts)
 
 
-def _any(condition: OrCondition, fields: str) -> str:
+def _or_text(condition: OrCondition, fields: str) -> str:
     return " | ".join(_in_parentheses(part, fields) for part in condition.parts)
 
 
-def _not(condition: NotCondition, fields: str) -> str:
+def _not_text(condition: NotCondition, fields: str) -> str:
     return f"~{_in_parentheses(condition.part, fields)}"
 
 
@@ -134,13 +134,13 @@ def _in_parentheses(part: Condition, fields: str) -> str:
 
 
 _TEXTS: dict[type, Callable[[Any, str], str]] = {
-    CompareCondition: _compare,
-    BetweenCondition: _between,
-    InCondition: _in,
-    FunctionCondition: _function,
-    AndCondition: _all,
-    OrCondition: _any,
-    NotCondition: _not,
+    CompareCondition: _compare_text,
+    BetweenCondition: _between_text,
+    InCondition: _in_text,
+    FunctionCondition: _function_text,
+    AndCondition: _and_text,
+    OrCondition: _or_text,
+    NotCondition: _not_text,
 }
 
 
@@ -168,48 +168,48 @@ class _StoredItem(NamedTuple):
     is_expired: bool
 
 
-def condition_failed(
-    plan: Plan, arguments: Arguments, key: Mapping[str, Any], item: Item | None, code: str
-) -> RunError:
+def condition_error(plan: Plan, arguments: Arguments, key: Mapping[str, Any], item: Item | None, code: str) -> RunError:
     """Return the error for a write whose condition was false.
 
     `key` is the key of the item, `item` is the stored item from the error response, and `code` is the error code.
     """
     spec = plan.entity
-    plain = key_of(spec, key)
-    about: dict[str, Any] = {"entity": spec.name, "key": plain, "code": code}
-    named, fields = item_named(spec, plain), spec.fields
+    key_values = key_of(spec, key)
+    details: dict[str, Any] = {"entity": spec.name, "key": key_values, "code": code}
+    description, fields = describe_item(spec, key_values), spec.fields
     stored_item = _read_stored(plan, item, arguments[NOW])
     exists = item is not None and not stored_item.is_expired
-    kind = _KINDS.get((plan.operation, plan.exists), "check")
+    origin = _KINDS.get((plan.operation, plan.exists), "check")
     if plan.exists == "must" and not exists:
-        part = _kind_part(kind, "item has expired" if stored_item.is_expired else "item does not exist")
-        return NotFoundError(f"{named}: {part}", failed=[part], **about)
+        part = _existence_part(origin, "item has expired" if stored_item.is_expired else "item does not exist")
+        return NotFoundError(f"{description}: {part}", failed=[part], **details)
     if plan.exists == "must_not" and exists:
         parts = [
-            _kind_part(kind, "item already exists"),
-            *_failed_in("replace_if", plan.replaceable, arguments, stored_item, fields),
+            _existence_part(origin, "item already exists"),
+            *_failed_parts("replace_if", plan.replaceable, arguments, stored_item, fields),
         ]
-        return AlreadyExistsError(f"{named}: {_joined(parts)}", item=stored_item.entity, failed=parts, **about)
-    version = list(_failed_version(plan, arguments, stored_item))
+        return AlreadyExistsError(
+            f"{description}: {_joined_parts(parts)}", item=stored_item.entity, failed=parts, **details
+        )
+    version_parts = list(_failed_version(plan, arguments, stored_item))
     parts = [
-        *version,
-        *_failed_in("condition", plan.condition, arguments, stored_item, fields),
+        *version_parts,
+        *_failed_parts("condition", plan.condition, arguments, stored_item, fields),
         *_failed_assumptions(plan, arguments, stored_item),
     ] or [_unknown_part(plan, arguments, item)]
     entity = stored_item.entity if exists else None
-    problem = f"{named}: {_joined(parts)}"
-    if version and plan.version is not None:
+    problem = f"{description}: {_joined_parts(parts)}"
+    if version_parts and plan.version is not None:
         expected, stored = int(reader(plan.version)(arguments)), _version_in(plan, item) if exists else None
-        return VersionConflictError(problem, expected=expected, found=stored, item=entity, failed=parts, **about)
-    return ConditionFailedError(problem, item=entity, failed=parts, **about)
+        return VersionConflictError(problem, expected=expected, found=stored, item=entity, failed=parts, **details)
+    return ConditionFailedError(problem, item=entity, failed=parts, **details)
 
 
-def _joined(parts: Sequence[FailedPart]) -> str:
+def _joined_parts(parts: Sequence[FailedPart]) -> str:
     return "; ".join(map(str, parts))
 
 
-def _kind_part(origin: Origin, text: str) -> FailedPart:
+def _existence_part(origin: Origin, text: str) -> FailedPart:
     return FailedPart(origin, text, {}, f"{origin} failed: {text}")
 
 
@@ -218,9 +218,9 @@ def _read_stored(plan: Plan, item: Item | None, now_s: int) -> _StoredItem:
     fields = plan.entity.fields
     if item is None:
         return _StoredItem(None, None, dict.fromkeys(fields), is_expired=False)
-    read = reader_of(plan.entity)
+    item_reader = reader_of(plan.entity)
     try:
-        entity = read.entity(item)
+        entity = item_reader.entity(item)
     except UnreadableItemError:
         entity = None
     values: dict[str, Any] = {}
@@ -231,7 +231,7 @@ def _read_stored(plan: Plan, item: Item | None, now_s: int) -> _StoredItem:
             values[name] = _single_value(stored, item)
         else:
             values[name] = getattr(entity, name)
-    return _StoredItem(item, entity, values, is_expired=read.has_expired(item, now_s))
+    return _StoredItem(item, entity, values, is_expired=item_reader.has_expired(item, now_s))
 
 
 def _single_value(stored: StoredField, item: Item) -> Any:
@@ -241,7 +241,7 @@ def _single_value(stored: StoredField, item: Item) -> Any:
         return decode_value(item[stored.attribute])
 
 
-def _failed_in(
+def _failed_parts(
     origin: Origin,
     condition: Condition | None,
     arguments: Arguments,
@@ -257,7 +257,7 @@ def _failed_in(
     filled = fill(condition, arguments)
     for part in filled.parts if isinstance(filled, AndCondition) else (filled,):
         if holds(_in_stored_units(part, fields), stored_item.values) is False:
-            yield _part(origin, part, stored_item)
+            yield _failed_part(origin, part, stored_item)
 
 
 def _in_stored_units(condition: Condition, fields: Mapping[str, StoredField]) -> Condition:
@@ -291,7 +291,7 @@ def _failed_version(plan: Plan, arguments: Arguments, stored_item: _StoredItem) 
         return
     expected = int(reader(plan.version)(arguments))
     if stored_item.item is None or stored_item.is_expired or _version_in(plan, stored_item.item) != expected:
-        yield _part("if_version", CompareCondition("=", FieldPath(plan.entity.version), expected), stored_item)
+        yield _failed_part("if_version", CompareCondition("=", FieldPath(plan.entity.version), expected), stored_item)
 
 
 def _version_in(plan: Plan, item: Item | None) -> int:
@@ -309,10 +309,12 @@ def _failed_assumptions(plan: Plan, arguments: Arguments, stored_item: _StoredIt
         if content != (None if stored_value is None else decode_value(stored_value)):
             path = FieldPath(name)
             absent = FunctionCondition("attribute_not_exists", path)
-            yield _part("assuming", absent if content is None else CompareCondition("=", path, value), stored_item)
+            yield _failed_part(
+                "assuming", absent if content is None else CompareCondition("=", path, value), stored_item
+            )
 
 
-def _part(origin: Origin, condition: Condition, stored_item: _StoredItem) -> FailedPart:
+def _failed_part(origin: Origin, condition: Condition, stored_item: _StoredItem) -> FailedPart:
     text = condition_text(condition, "")
     stored = {} if stored_item.item is None else dict(_compared(condition, stored_item.values))
     if stored_item.item is None:
@@ -335,7 +337,7 @@ def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple
             yield from _compared(operand, values)
         elif isinstance(operand, (FieldPath, FieldSize)):
             value = operand_value(operand, values)
-            yield _operand(operand, ""), None if value is MISSING else value
+            yield _operand_text(operand, ""), None if value is MISSING else value
 
 
 def _unknown_part(plan: Plan, arguments: Arguments, item: Item | None) -> FailedPart:
@@ -349,7 +351,7 @@ def _unknown_part(plan: Plan, arguments: Arguments, item: Item | None) -> Failed
 _REASONS = {"ConditionalCheckFailed": CONDITION, "ValidationError": "ValidationException"}
 
 
-def step_failed(
+def step_error(
     plan: Plan, arguments: Arguments, key: Mapping[str, Any], members: Mapping[str, Any], reason: Mapping[str, Any]
 ) -> RunError:
     """Return the error for one action of a cancelled transaction.
@@ -358,22 +360,22 @@ def step_failed(
     """
     code = str(reason.get("Code"))
     if code == "ConditionalCheckFailed":
-        return condition_failed(plan, arguments, key, reason.get("Item") or None, _REASONS[code])
-    about: dict[str, Any] = {"entity": plan.entity.name, "key": key_of(plan.entity, key), "code": code}
-    named = item_named(plan.entity, about["key"])
+        return condition_error(plan, arguments, key, reason.get("Item") or None, _REASONS[code])
+    details: dict[str, Any] = {"entity": plan.entity.name, "key": key_of(plan.entity, key), "code": code}
+    description = describe_item(plan.entity, details["key"])
     if code in CONFLICTS:
-        return WriteConflictError(f"{named}: another transaction or write of the item is in progress", **about)
+        return WriteConflictError(f"{description}: another transaction or write of the item is in progress", **details)
     if code in THROTTLED:
-        problem = f"{named}: the throughput of table {members['TableName']}, or of this partition, is exceeded"
-        return ThrottledError(problem, **about)
+        problem = f"{description}: the throughput of table {members['TableName']}, or of this partition, is exceeded"
+        return ThrottledError(problem, **details)
     size = item_bytes(members["Item"]) if "Item" in members else 0
     if code == "ValidationError" and size > limits.ITEM_BYTES:
-        problem = f"{named}: the item has {size:,} bytes, the service accepts {limits.ITEM_BYTES:,}"
+        problem = f"{description}: the item has {size:,} bytes, the service accepts {limits.ITEM_BYTES:,}"
     elif code == "ItemCollectionSizeLimitExceeded":
-        problem = f"{named}: its item collection reached 10 GB, the maximum in a table with local indexes"
+        problem = f"{description}: its item collection reached 10 GB, the maximum in a table with local indexes"
     else:
-        problem = f"{named}: {reason.get('Message') or code}"
-    return RequestRefusedError(problem, **about)
+        problem = f"{description}: {reason.get('Message') or code}"
+    return RequestRefusedError(problem, **details)
 
 
 def step_text(number: int, pattern: str, arguments: Arguments) -> str:
@@ -388,25 +390,25 @@ def steps_text(steps: Sequence[tuple[str, Arguments]], errors: Sequence[RunError
 
 
 def with_steps(
-    given_up: WriteConflictError | ThrottledError,
-    done: str,
+    last_error: WriteConflictError | ThrottledError,
+    summary: str,
     steps: Sequence[tuple[str, Arguments]],
     errors: Sequence[RunError | None],
 ) -> RunError:
-    """Return a copy of `given_up` with a message that lists the failed steps of the transaction after the text `done`.
+    """Return a copy of `last_error` with a message that lists the failed steps of the transaction after `summary`.
 
     `steps` contains the pattern name and the arguments of each step. `errors` contains the error of each step, or None
-    for a step that did not fail. If all errors are None, `given_up` itself is returned.
+    for a step that did not fail. If all errors are None, `last_error` itself is returned.
     """
     first = next((error for error in errors if error is not None), None)
     if first is None:
-        return given_up
-    return type(given_up)(
-        f"{done}: {steps_text(steps, errors)}", entity=first.entity, key=first.key, code=given_up.code
+        return last_error
+    return type(last_error)(
+        f"{summary}: {steps_text(steps, errors)}", entity=first.entity, key=first.key, code=last_error.code
     )
 
 
-def refused(plan: Plan, table: str, error: ServiceError) -> RunError:
+def rejection_error(plan: Plan, table: str, error: ServiceError) -> RunError:
     """Return the error for a request that DynamoDB rejected for a reason other than a false condition."""
     if error.code == "ResourceNotFoundException":
         return TableMissingError(

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from keyplan import limits
-from keyplan.client.codec import Sorter
+from keyplan.client.codec import EntityMatcher
 from keyplan.client.errors import CursorError, UnreadableItemError
 from keyplan.client.reads import fetch
 from keyplan.client.requests import Context, Program, Request, send
@@ -47,17 +47,17 @@ DONE: ItemKey = {}
 _DIGEST_BYTES = 16
 
 
-def write_cursor(key: bytes, bound_to: Sequence[Any], positions: Sequence[Position]) -> str:
+def write_cursor(key: bytes, binding: Sequence[Any], positions: Sequence[Position]) -> str:
     """Return a cursor that contains the positions in the partitions that a call reads, signed with `key`.
 
-    The cursor is valid only for a call with the same values in `bound_to`, such as the table and the pattern.
+    The cursor is valid only for a call with the same values in `binding`, such as the table and the pattern.
     """
     plain = {str(number): _plain(position) for number, position in enumerate(positions) if position is not None}
     payload = orjson.dumps(plain)
-    return urlsafe_b64encode(_digest(key, bound_to, payload) + payload).rstrip(b"=").decode()
+    return urlsafe_b64encode(_digest(key, binding, payload) + payload).rstrip(b"=").decode()
 
 
-def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: int) -> list[Position]:
+def read_cursor(key: bytes, binding: Sequence[Any], cursor: str, partitions: int) -> list[Position]:
     """Return the position in each of the `partitions` partitions from a cursor. `key` is the key that signed the
     cursor.
 
@@ -68,7 +68,7 @@ def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: in
     except (ValueError, AttributeError) as error:
         raise CursorError("not a cursor") from error
     digest, payload = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
-    if not hmac.compare_digest(digest, _digest(key, bound_to, payload)):
+    if not hmac.compare_digest(digest, _digest(key, binding, payload)):
         raise CursorError(
             "the cursor is damaged, or was made by another pattern, for other arguments, or by a connection with"
             " another cursor key: pass it to the same pattern with the same arguments, and give all processes the"
@@ -78,9 +78,9 @@ def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: in
     return [_stored(plain[str(number)]) if str(number) in plain else None for number in range(partitions)]
 
 
-def _digest(key: bytes, bound_to: Sequence[Any], payload: bytes) -> bytes:
+def _digest(key: bytes, binding: Sequence[Any], payload: bytes) -> bytes:
     # The length separates the data that the cursor is bound to from the data that it contains.
-    bound = repr(bound_to).encode()
+    bound = repr(binding).encode()
     return blake2b(b"%d:" % len(bound) + bound + payload, key=key, digest_size=_DIGEST_BYTES).digest()
 
 
@@ -137,25 +137,25 @@ class PageOptions:
         if self.segment is not None:
             _check_segment(self.segment)
 
-    def check(self, called: str) -> None:
-        """Raise TypeError or ValueError for an invalid option. `called` is the text of the call for error messages."""
-        for name, value, kind in (
+    def check(self, call_text: str) -> None:
+        """Raise TypeError or ValueError for an invalid option. `call_text` is the call as text for error messages."""
+        for name, value, expected_type in (
             ("limit", self.limit, int),
             ("page_size", self.page_size, int),
             ("cursor", self.cursor, str),
         ):
             if value is None:
                 continue
-            if not isinstance(value, kind) or isinstance(value, bool):
+            if not isinstance(value, expected_type) or isinstance(value, bool):
                 value_text = f"{type(value).__name__}: {shorten(value)}"
-                raise TypeError(f"{called} expects {name} as {kind.__name__}, got {value_text}")
+                raise TypeError(f"{call_text} expects {name} as {expected_type.__name__}, got {value_text}")
             if isinstance(value, int) and value < 1:
-                raise ValueError(f"{called}: {name} is at least 1, not {value}")
+                raise ValueError(f"{call_text}: {name} is at least 1, not {value}")
         if self.unreadable is not None and not callable(self.unreadable):
             value_text = f"{type(self.unreadable).__name__}: {shorten(self.unreadable)}"
-            raise TypeError(f"{called} expects unreadable as a function, got {value_text}")
+            raise TypeError(f"{call_text} expects unreadable as a function, got {value_text}")
 
-    def or_of(self, plan: Plan) -> PageOptions:
+    def with_defaults_of(self, plan: Plan) -> PageOptions:
         """Return these options. A limit or page size that is not set is replaced by the one declared for the plan's
         pattern.
         """
@@ -182,14 +182,14 @@ class RangeReader:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.request: RangeRequest = range_request(plan)
-        self.sorter = Sorter(plan.entities, entities_in_range(plan), plan.view)
+        self.matcher = EntityMatcher(plan.entities, entities_in_range(plan), plan.view)
         index = plan.index
         self.position_of = tuple(dict.fromkeys((*plan.schema.key, *(index.attributes if index is not None else ()))))
         """The key attributes that identify the position of an item in the table or index."""
         sort = index.sort if index is not None else plan.schema.key[1:]
         self.sorted_by = sort if plan.operation == "Query" else ()
-        self._whole = hydration_members(plan) if plan.hydrated else {}
-        self._identifies = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
+        self._hydration_members = hydration_members(plan) if plan.hydrated else {}
+        self._identifies_entities = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
 
     def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
         """Return the index entries whose full items must then be read from the table.
@@ -197,11 +197,15 @@ class RangeReader:
         Entries that have expired or belong to other entities are excluded. Each entry is returned twice in a pair, so
         that the result has the same form as that of `entities`.
         """
-        if not self._identifies:
+        if not self._identifies_entities:
             return [(item, item) for item in items]
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
-        read = [(self.sorter.reader(item), item) for item in items]
-        return [(item, item) for its, item in read if its is not None and not (drops and its.has_expired(item, now_s))]
+        pairs = [(self.matcher.reader(item), item) for item in items]
+        return [
+            (item, item)
+            for entity_reader, item in pairs
+            if entity_reader is not None and not (drops and entity_reader.has_expired(item, now_s))
+        ]
 
     def hydrate(
         self, context: Context, entries: Sequence[Item], arguments: Arguments, unreadable: Unreadable | None
@@ -212,7 +216,7 @@ class RangeReader:
         """
         table = context.table(self.plan.schema)
         keys = [{name: entry[name] for name in self.plan.schema.key} for entry in entries]
-        items_by_place = yield from fetch(context, [(table, key) for key in keys], {table: self._whole})
+        items_by_place = yield from fetch(context, [(table, key) for key in keys], {table: self._hydration_members})
         items = [items_by_place.get((table, key_identity(key))) for key in keys]
         stored = [item for item in items if item]
         return [entity for _, entity in self.entities(stored, arguments, unreadable)], len(items) - len(stored)
@@ -225,25 +229,25 @@ class RangeReader:
         If an item is unreadable, UnreadableItemError is passed to `unreadable`, or raised if `unreadable` is None.
         """
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
-        left, reader_of_item = self._remaining_condition(arguments), self.sorter.reader
-        read = []
+        condition, reader_of_item = self._remaining_condition(arguments), self.matcher.reader
+        results = []
         for item in items:
-            its = reader_of_item(item)
-            if its is None or (drops and its.expires and its.has_expired(item, now_s)):
+            entity_reader = reader_of_item(item)
+            if entity_reader is None or (drops and entity_reader.expires and entity_reader.has_expired(item, now_s)):
                 continue
             try:
-                entity = its.entity(item)
+                entity = entity_reader.entity(item)
             except UnreadableItemError as error:
-                explained = self._explained(error, its.spec, item)
+                explanation = self._explain(error, entity_reader.spec, item)
                 if unreadable is None:
-                    raise explained from error.__cause__
-                unreadable(explained)
+                    raise explanation from error.__cause__
+                unreadable(explanation)
                 continue
-            if left is None or holds(left, entity.__dict__) is True:
-                read.append((item, entity))
-        return read
+            if condition is None or holds(condition, entity.__dict__) is True:
+                results.append((item, entity))
+        return results
 
-    def _explained(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
+    def _explain(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
         """Return an error for an unreadable item, with a note if required attributes are absent.
 
         The note says that the index might not project these attributes.
@@ -252,8 +256,10 @@ class RangeReader:
         if index is None or index.kind != "GSI" or self.plan.hydrated:
             return error
         fields = (field for name, field in spec.fields.items() if name not in spec.is_in_key_only)
-        read = set(self.plan.fields_read(spec))
-        required = (field for field in fields if field.name in read and field.info.is_required() and not field.optional)
+        read_fields = set(self.plan.fields_read(spec))
+        required = (
+            field for field in fields if field.name in read_fields and field.info.is_required() and not field.optional
+        )
         absent = [field.attribute for field in required if field.attribute not in item]
         if not absent:
             return error
@@ -272,13 +278,16 @@ class RangeReader:
         residue = self.plan.residue
         return None if residue is None else with_values(residue, lambda source: reader(source)(arguments))
 
-    def counted(self, items: list[Item], arguments: Arguments) -> int:
+    def count_items(self, items: list[Item], arguments: Arguments) -> int:
         """Return how many of the items belong to the requested entities and have not expired."""
         if self.plan.residue is not None:
             return len(self.entities(items, arguments))
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
-        readers = [(self.sorter.reader(item), item) for item in items]
-        return sum(its is not None and not (drops and its.has_expired(item, now_s)) for its, item in readers)
+        readers = [(self.matcher.reader(item), item) for item in items]
+        return sum(
+            entity_reader is not None and not (drops and entity_reader.has_expired(item, now_s))
+            for entity_reader, item in readers
+        )
 
 
 class _Partition:
@@ -286,74 +295,74 @@ class _Partition:
 
     def __init__(
         self,
-        shared: RangeReader,
+        range_reader: RangeReader,
         context: Context,
         arguments: Arguments,
         position: Position,
         options: PageOptions,
     ) -> None:
-        self._shared, self._context, self._arguments = shared, context, arguments
+        self._range_reader, self._context, self._arguments = range_reader, context, arguments
         self._unreadable = options.unreadable
-        request = shared.request.request(arguments, context.table(shared.plan.schema))
+        request = range_reader.request.request(arguments, context.table(range_reader.plan.schema))
         if options.segment is not None:
             request["Segment"], request["TotalSegments"] = options.segment
         self._request: Request = request
         self._position = position
-        self.more = position != DONE and not shared.request.is_empty(request)
+        self.more = position != DONE and not range_reader.request.is_empty(request)
         if not self.more:
             self._position = DONE
         self._last: Item | None = None
-        self._ended: Position = None
+        self._end_position: Position = None
         self.waiting: deque[tuple[Item, Any]] = deque()
-        self._asked: int | None = None
+        self._last_limit: int | None = None
 
     @property
     def position(self) -> Position:
         """The position after the last returned result, from which the next page continues."""
         if self._last is None:
             return self._position
-        return {name: self._last[name] for name in self._shared.position_of}
+        return {name: self._last[name] for name in self._range_reader.position_of}
 
-    def fill(self, want: int | None, page_size: int | None, *, once: bool = False) -> Program[None]:
-        """Send requests until a result is available or the key range ends. If `once` is True, send only one request.
+    def fill(self, needed: int | None, page_size: int | None, *, single_request: bool = False) -> Program[None]:
+        """Send requests until a result is available or the key range ends.
 
-        `want` is the number of results that the call still needs, or None for any number. `page_size` is the maximum
-        number of items that one request reads.
+        If `single_request` is True, send only one request. `needed` is the number of results that the call still needs,
+        or None for any number. `page_size` is the maximum number of items that one request reads.
         """
         while self.more and not self.waiting:
-            read_page = yield from self._read(want, page_size)
+            read_page = yield from self._read_page(needed, page_size)
             items = read_page.get("Items", [])
-            if self._shared.plan.hydrated:
-                self.waiting.extend(self._shared.entries(items, self._arguments))
+            if self._range_reader.plan.hydrated:
+                self.waiting.extend(self._range_reader.entries(items, self._arguments))
             else:
-                self.waiting.extend(self._shared.entities(items, self._arguments, self._unreadable))
-            self._ended = read_page.get("LastEvaluatedKey") or None
-            self.more = self._ended is not None
+                self.waiting.extend(self._range_reader.entities(items, self._arguments, self._unreadable))
+            self._end_position = read_page.get("LastEvaluatedKey") or None
+            self.more = self._end_position is not None
             if not self.waiting:
                 self._advance_to_end()
-            if once:
+            if single_request:
                 return
 
-    def _read(self, want: int | None, page_size: int | None) -> Program[Mapping[str, Any]]:
+    def _read_page(self, needed: int | None, page_size: int | None) -> Program[Mapping[str, Any]]:
         request = self._request
         start = self.position
         if start is not None:
             request = {**request, "ExclusiveStartKey": start}
-        if want is not None:
+        if needed is not None:
             # If filters leave fewer results than requested, the limit is doubled with each request. This keeps both the
             # number of requests and the number of items read low.
-            want = want if self._asked is None else max(want, self._asked * 2)
-            self._asked = want
-        sizes = [size for size in (want, page_size) if size is not None]
+            needed = needed if self._last_limit is None else max(needed, self._last_limit * 2)
+            self._last_limit = needed
+        sizes = [size for size in (needed, page_size) if size is not None]
         if sizes:
             request = {**request, "Limit": min(sizes)}
-        operation = self._shared.plan.operation
+        operation = self._range_reader.plan.operation
         try:
             response = yield from send(self._context, operation, request)
         except ServiceError as error:
             if error.code == "ValidationException" and start is not None and "tarting key" in error.message:
                 raise CursorError(
-                    f"the cursor is outside of the range of {self._shared.plan.pattern}: {error.message}",
+                    f"the cursor is outside of the range of {self._range_reader.plan.pattern}: {error.message}",
                     code=error.code,
                 ) from error
             raise
@@ -371,7 +380,7 @@ class _Partition:
             self._advance_to_end()
         return entity
 
-    def take_all(self) -> list[Any]:
+    def pop_results(self) -> list[Any]:
         """Return all results that were read but not yet returned, and advance the position."""
         entities = [entity for _, entity in self.waiting]
         self.waiting.clear()
@@ -380,12 +389,12 @@ class _Partition:
 
     def _advance_to_end(self) -> None:
         """Advance the position to the end of the last response, including items that were filtered out."""
-        self._last, self._position = None, DONE if self._ended is None else self._ended
+        self._last, self._position = None, DONE if self._end_position is None else self._end_position
 
     def order(self) -> Any:
         """Return the sort key values of the next result, which determine its position when partitions are merged."""
         item = self.waiting[0][0]
-        return tuple(sort_value(item[name]) for name in self._shared.sorted_by)
+        return tuple(sort_value(item[name]) for name in self._range_reader.sorted_by)
 
     @property
     def has_more(self) -> bool:
@@ -393,63 +402,77 @@ class _Partition:
         return self.more or bool(self.waiting)
 
 
-def page(context: Context, shared: RangeReader, arguments: Arguments, options: PageOptions) -> Program[Page[Any]]:
+def page(context: Context, range_reader: RangeReader, arguments: Arguments, options: PageOptions) -> Program[Page[Any]]:
     """Read a page of results.
 
     If `limit` is not set, the page ends after the first response that contains results. When several partitions are
     merged, it ends after one such response for each partition. Only the last page can be empty, unless `page_size` is
     set.
     """
-    options = options.or_of(shared.plan)
-    if options.segment is not None and shared.plan.operation != "Scan":
-        raise TypeError(f"{shared.plan.pattern} is not a scan: only scans have the option segment")
+    options = options.with_defaults_of(range_reader.plan)
+    if options.segment is not None and range_reader.plan.operation != "Scan":
+        raise TypeError(f"{range_reader.plan.pattern} is not a scan: only scans have the option segment")
     limit, page_size, cursor = options.limit, options.page_size, options.cursor
-    walk = shared.request.partitions(arguments)
-    bound_to = _bound_to(context, shared, walk, options.segment)
-    positions = [None] * len(walk) if cursor is None else read_cursor(context.cursor_key, bound_to, cursor, len(walk))
-    pairs = zip(walk, positions, strict=True)
-    partitions = [_Partition(shared, context, bound, position, options) for bound, position in pairs]
-    once = limit is None and page_size is not None and len(partitions) == 1
+    partition_arguments = range_reader.request.partitions(arguments)
+    binding = _cursor_binding(context, range_reader, partition_arguments, options.segment)
+    positions = (
+        [None] * len(partition_arguments)
+        if cursor is None
+        else read_cursor(context.cursor_key, binding, cursor, len(partition_arguments))
+    )
+    pairs = zip(partition_arguments, positions, strict=True)
+    partitions = [_Partition(range_reader, context, bound, position, options) for bound, position in pairs]
+    single_request = limit is None and page_size is not None and len(partitions) == 1
     items: list[Any] = []
-    deleted = 0
+    deleted_count = 0
     while True:
-        want = None if limit is None else limit - len(items)
+        needed = None if limit is None else limit - len(items)
         if len(partitions) == 1:
-            some = yield from _take(partitions[0], want, page_size, once=once)
+            results = yield from _read_results(partitions[0], needed, page_size, single_request=single_request)
         else:
-            some = yield from _merge(partitions, want, page_size, descending=shared.plan.descending)
-        if shared.plan.hydrated:
-            some, missing = yield from shared.hydrate(context, some, arguments, options.unreadable)
-            deleted += missing
-        items += some
+            results = yield from _merge(partitions, needed, page_size, descending=range_reader.plan.descending)
+        if range_reader.plan.hydrated:
+            results, missing_count = yield from range_reader.hydrate(context, results, arguments, options.unreadable)
+            deleted_count += missing_count
+        items += results
         # Continue only after hydration, which leaves out entries whose items were deleted.
         has_more = any(partition.has_more for partition in partitions)
-        if once or not has_more or len(items) == limit or (limit is None and items) or not shared.plan.hydrated:
+        if (
+            single_request
+            or not has_more
+            or len(items) == limit
+            or (limit is None and items)
+            or not range_reader.plan.hydrated
+        ):
             break
     if not has_more:
-        return Page(tuple(items), None, deleted)
+        return Page(tuple(items), None, deleted_count)
     ends = [partition.position if partition.has_more else DONE for partition in partitions]
-    return Page(tuple(items), write_cursor(context.cursor_key, bound_to, ends), deleted)
+    return Page(tuple(items), write_cursor(context.cursor_key, binding, ends), deleted_count)
 
 
-def _bound_to(
-    context: Context, shared: RangeReader, walk: list[Arguments], segment: tuple[int, int] | None
+def _cursor_binding(
+    context: Context, range_reader: RangeReader, partition_arguments: list[Arguments], segment: tuple[int, int] | None
 ) -> tuple[Any, ...]:
-    plan = shared.plan
-    parts = [*segment] if segment is not None else [shared.request.partition(bound) for bound in walk]
-    return context.table(plan.schema), plan.pattern, plan.index and plan.index.name, plan.descending, parts
+    plan = range_reader.plan
+    partition_values = (
+        [*segment] if segment is not None else [range_reader.request.partition(bound) for bound in partition_arguments]
+    )
+    return context.table(plan.schema), plan.pattern, plan.index and plan.index.name, plan.descending, partition_values
 
 
-def _take(partition: _Partition, limit: int | None, page_size: int | None, *, once: bool) -> Program[list[Any]]:
+def _read_results(
+    partition: _Partition, limit: int | None, page_size: int | None, *, single_request: bool
+) -> Program[list[Any]]:
     items: list[Any] = []
     while partition.has_more:
-        want = None if limit is None else limit - len(items)
-        yield from partition.fill(want, page_size, once=once)
+        needed = None if limit is None else limit - len(items)
+        yield from partition.fill(needed, page_size, single_request=single_request)
         if limit is None or len(items) + len(partition.waiting) <= limit:
-            items += partition.take_all() if partition.waiting else []
+            items += partition.pop_results() if partition.waiting else []
         else:
             items += [partition.take() for _ in range(limit - len(items))]
-        if once or len(items) == limit or (limit is None and items):
+        if single_request or len(items) == limit or (limit is None and items):
             break
     return items
 
@@ -499,15 +522,17 @@ def _merge(
     return items
 
 
-def count(context: Context, shared: RangeReader, arguments: Arguments) -> Program[int]:
+def count(context: Context, range_reader: RangeReader, arguments: Arguments) -> Program[int]:
     """Return the number of items in a range that belong to the requested entities."""
-    counted = 0
-    for bound in shared.request.partitions(arguments):
-        request = shared.request.request(bound, context.table(shared.plan.schema))
-        while not shared.request.is_empty(request):
-            response = yield from send(context, shared.plan.operation, request)
-            counted += response["Count"] if shared.request.counts else shared.counted(response["Items"], bound)
+    count_items = 0
+    for bound in range_reader.request.partitions(arguments):
+        request = range_reader.request.request(bound, context.table(range_reader.plan.schema))
+        while not range_reader.request.is_empty(request):
+            response = yield from send(context, range_reader.plan.operation, request)
+            count_items += (
+                response["Count"] if range_reader.request.counts else range_reader.count_items(response["Items"], bound)
+            )
             if not response.get("LastEvaluatedKey"):
                 break
             request = {**request, "ExclusiveStartKey": response["LastEvaluatedKey"]}
-    return counted
+    return count_items

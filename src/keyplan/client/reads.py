@@ -9,7 +9,7 @@ from typing import Any
 from keyplan import limits
 from keyplan.client.codec import plan_reader
 from keyplan.client.errors import ThrottledError, WriteConflictError
-from keyplan.client.failures import KEY_VALUE_ERRORS, FirstAttemptError, key_value_error, step_failed, with_steps
+from keyplan.client.failures import KEY_VALUE_ERRORS, FirstAttemptError, key_value_error, step_error, with_steps
 from keyplan.client.requests import Answer, Context, Program, Request, Wait, reasons_of, send
 from keyplan.design.declaring.patterns import Call
 from keyplan.design.entities import OWNER
@@ -161,17 +161,17 @@ def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pr
         actions.append({"Get": request})
     try:
         transaction_response = yield from send(context, "TransactGetItems", {"TransactItems": actions})
-    except (WriteConflictError, ThrottledError) as given_up:
-        cause = given_up.__cause__
+    except (WriteConflictError, ThrottledError) as last_error:
+        cause = last_error.__cause__
         reasons = reasons_of(cause) if isinstance(cause, ServiceError) else []
         errors = [
             None
             if reason.get("Code", "None") == "None"
-            else step_failed(plan, arguments, action["Get"]["Key"], action["Get"], reason)
+            else step_error(plan, arguments, action["Get"]["Key"], action["Get"], reason)
             for (plan, arguments), action, reason in zip(gets, actions, reasons, strict=False)
         ]
         steps = [(plan.pattern, arguments) for plan, arguments in gets]
-        done = f"nothing was read, after {context.retries.attempts} attempts"
-        raise with_steps(given_up, done, steps, errors) from cause
+        summary = f"nothing was read, after {context.retries.attempts} attempts"
+        raise with_steps(last_error, summary, steps, errors) from cause
     pairs = zip(gets, transaction_response["Responses"], strict=True)
     return tuple(read_item(plan, response.get("Item"), arguments[NOW]) for (plan, arguments), response in pairs)

@@ -60,24 +60,24 @@ def document(usage: dict[str, Usage], program: str, run: str) -> dict[str, Any]:
         "run": run,
         "usage": {
             name: {
-                "requests": used.requests,
-                "throttled": used.throttled,
-                "failed": used.failed,
-                "elapsed_s": used.elapsed_s,
-                "read": dict(used.spent.read),
-                "write": dict(used.spent.write),
+                "requests": pattern_usage.requests,
+                "throttled": pattern_usage.throttled,
+                "failed": pattern_usage.failed,
+                "elapsed_s": pattern_usage.elapsed_s,
+                "read": dict(pattern_usage.consumed.read),
+                "write": dict(pattern_usage.consumed.write),
             }
-            for name, used in usage.items()
+            for name, pattern_usage in usage.items()
         },
     }
 
 
 def _endpoint(console_url: str) -> tuple[str, str]:
-    parts = urlsplit(console_url)
-    token = parse_qs(parts.query).get("token", [""])[-1]
-    if parts.scheme not in {"http", "https"} or not parts.netloc or not token:
+    url = urlsplit(console_url)
+    token = parse_qs(url.query).get("token", [""])[-1]
+    if url.scheme not in {"http", "https"} or not url.netloc or not token:
         raise ValueError("expected the console's link with its token, such as http://127.0.0.1:8001/console/?token=...")
-    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/load/reports", token
+    return f"{url.scheme}://{url.netloc}{url.path.rstrip('/')}/load/reports", token
 
 
 class _NoRedirects(HTTPRedirectHandler):

@@ -91,27 +91,27 @@ def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Cal
             else:
                 wait(step.seconds)
                 step = program.send(None)
-    except StopIteration as done:
-        result: R = done.value
+    except StopIteration as stop:
+        result: R = stop.value
         return result
 
 
-def after(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callable[[str, Request], Answer]:
+def fail_first(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callable[[str, Request], Answer]:
     """Return a function that raises `error` for its first request, and passes later requests to `call`.
 
     `error` is the response to the first request, which was already sent.
     """
     errors = [error]
 
-    def answered(operation: str, request: Request) -> Answer:
+    def call_after_error(operation: str, request: Request) -> Answer:
         if errors:
             raise errors.pop()
         return call(operation, request)
 
-    return answered
+    return call_after_error
 
 
-def after_async(
+def fail_first_async(
     error: ServiceError, call: Callable[[str, Request], Awaitable[Answer]]
 ) -> Callable[[str, Request], Awaitable[Answer]]:
     """Return a function that raises `error` for its first request, and passes later requests to `call`.
@@ -120,12 +120,12 @@ def after_async(
     """
     errors = [error]
 
-    async def answered(operation: str, request: Request) -> Answer:
+    async def call_after_error(operation: str, request: Request) -> Answer:
         if errors:
             raise errors.pop()
         return await call(operation, request)
 
-    return answered
+    return call_after_error
 
 
 async def drive_async(
@@ -150,8 +150,8 @@ async def drive_async(
             else:
                 await wait(step.seconds)
                 step = program.send(None)
-    except StopIteration as done:
-        result: R = done.value
+    except StopIteration as stop:
+        result: R = stop.value
         return result
 
 
@@ -237,11 +237,11 @@ class Outcome:
 
 
 def send(
-    context: Context, operation: str, request: Request, outcome: Outcome | None = None, *, repeats: bool = True
+    context: Context, operation: str, request: Request, outcome: Outcome | None = None, *, repeatable: bool = True
 ) -> Program[Answer]:
     """Send a request, and retry it after transient errors.
 
-    Raises ServiceError for other error responses, and RunError if the last attempt fails. If `repeats` is False, the
+    Raises ServiceError for other error responses, and RunError if the last attempt fails. If `repeatable` is False, the
     request is not retried after an attempt that may have applied a write.
     """
     attempt = 0
@@ -257,16 +257,16 @@ def send(
         attempt += 1
         if attempt >= context.retries.attempts:
             break
-        _note(failed, outcome, repeats=repeats)
+        _record_uncertainty(failed, outcome, repeatable=repeatable)
         yield Wait(context.retries.wait_s(attempt, context.clock))
     is_known = not is_uncertain(failed) and not (outcome is not None and outcome.uncertain)
     raise final_error(failed, context.retries.attempts, is_known=is_known or operation not in WRITES) from failed
 
 
-def _note(failed: ServiceError, outcome: Outcome | None, *, repeats: bool) -> None:
+def _record_uncertainty(failed: ServiceError, outcome: Outcome | None, *, repeatable: bool) -> None:
     if not is_uncertain(failed):
         return
-    if not repeats:
+    if not repeatable:
         raise OutcomeUnknownError(
             f"the write may or may not have been applied, and a retry could apply it twice: {failed.message}",
             code=failed.code,
@@ -315,15 +315,15 @@ def final_error(error: ServiceError, attempts: int, *, is_known: bool = True) ->
 
     `is_known` is False if it is unknown whether the request was applied.
     """
-    after = f"after {attempts} attempts: {error.message}"
+    attempts_text = f"after {attempts} attempts: {error.message}"
     if not is_known:
-        return OutcomeUnknownError(f"the write may or may not have been applied, {after}", code=error.code)
+        return OutcomeUnknownError(f"the write may or may not have been applied, {attempts_text}", code=error.code)
     codes = {reason.get("Code") for reason in reasons_of(error)}
     if error.code in CONFLICTS or codes & CONFLICTS:
-        return WriteConflictError(f"other clients keep writing the same items, {after}", code=error.code)
+        return WriteConflictError(f"other clients keep writing the same items, {attempts_text}", code=error.code)
     if is_throttled(error):
-        return ThrottledError(f"the throughput of the table is exceeded, {after}", code=error.code)
-    return UnavailableError(f"the service is not available, {after}", code=error.code)
+        return ThrottledError(f"the throughput of the table is exceeded, {attempts_text}", code=error.code)
+    return UnavailableError(f"the service is not available, {attempts_text}", code=error.code)
 
 
 _MEASURED = READS | WRITES
@@ -340,7 +340,7 @@ class Usage:
     """
     throttled: int = 0
     """The number of throttled requests."""
-    spent: ConsumedUnits = field(default_factory=ConsumedUnits)
+    consumed: ConsumedUnits = field(default_factory=ConsumedUnits)
     """The consumed capacity units by table name, or by "table/index" for an index."""
     failed: int = 0
     """The number of requests that failed with an error other than throttling, such as a false condition."""
@@ -352,7 +352,7 @@ class Usage:
             self.calls + other.calls,
             self.requests + other.requests,
             self.throttled + other.throttled,
-            self.spent + other.spent,
+            self.consumed + other.consumed,
             self.failed + other.failed,
             self.elapsed_s + other.elapsed_s,
         )
@@ -360,10 +360,10 @@ class Usage:
     @property
     def per_call(self) -> ConsumedUnits:
         """The average number of capacity units per call."""
-        return self.spent.divided_by(max(1, self.calls))
+        return self.consumed.divided_by(max(1, self.calls))
 
 
-def _failed(error: ServiceError, elapsed_s: float) -> Usage:
+def _failed_usage(error: ServiceError, elapsed_s: float) -> Usage:
     throttled = is_throttled(error)
     return Usage(requests=1, throttled=int(throttled), failed=int(not throttled), elapsed_s=elapsed_s)
 
@@ -377,7 +377,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._used: dict[str, Usage] = {}
+        self._usage_by_name: dict[str, Usage] = {}
 
     def read(self) -> dict[str, Usage]:
         """Return the usage of each pattern since the meter was created or last reset by `take`.
@@ -385,13 +385,13 @@ class Meter:
         Calls without a declared pattern have labels such as `transact(take, give)` and `undeclared get Task`.
         """
         with self._lock:
-            return dict(self._used)
+            return dict(self._usage_by_name)
 
     def take(self) -> dict[str, Usage]:
         """Return the usage of each pattern and reset the meter, for programs that report usage periodically."""
         with self._lock:
-            used, self._used = self._used, {}
-        return used
+            usage, self._usage_by_name = self._usage_by_name, {}
+        return usage
 
     def measured(self, name: str, program: Program[R]) -> Program[R]:
         """Run the program of a call, and count the capacity units that it consumes under the label `name`."""
@@ -409,16 +409,16 @@ class Meter:
                 try:
                     response = yield operation, request
                 except ServiceError as error:
-                    usage += _failed(error, perf_counter() - start)
+                    usage += _failed_usage(error, perf_counter() - start)
                     step = program.throw(error)
                 else:
                     elapsed_s = perf_counter() - start
-                    usage += Usage(requests=1, spent=of_receipts(operation, response), elapsed_s=elapsed_s)
+                    usage += Usage(requests=1, consumed=of_receipts(operation, response), elapsed_s=elapsed_s)
                     step = program.send(response)
-        except StopIteration as done:
-            result: R = done.value
+        except StopIteration as stop:
+            result: R = stop.value
             return result
         finally:
             program.close()
             with self._lock:
-                self._used[name] = self._used.get(name, Usage()) + usage
+                self._usage_by_name[name] = self._usage_by_name.get(name, Usage()) + usage

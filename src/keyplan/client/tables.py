@@ -16,7 +16,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.schema import Schema, capacity_units, index_request, key_schema, warm_throughput
 from keyplan.errors import ServiceError
 
-_FIRST_POLL_S, _MOST_POLL_S = 0.05, 1.0
+_FIRST_POLL_S, _MAX_POLL_S = 0.05, 1.0
 _POLLS = 600
 _READY = frozenset({"ACTIVE", "UPDATING"})
 
@@ -34,7 +34,7 @@ class Declared(Protocol):
 
 
 @dataclass(frozen=True)
-class OfPlan:
+class PlanTable:
     """A table and the entities of one plan, in place of a declared table."""
 
     schema: Schema
@@ -147,9 +147,9 @@ def describe(context: Context, name: str) -> Program[Mapping[str, Any] | None]:
     return description
 
 
-def _until_active(context: Context, name: str, known: Mapping[str, Any] | None) -> Program[None]:
+def _until_active(context: Context, name: str, description: Mapping[str, Any] | None) -> Program[None]:
     """Wait until a table is active. If its known description already says so, nothing is sent."""
-    if known is not None and _is_active(known):
+    if description is not None and _is_active(description):
         return
     for poll in range(_POLLS):
         existing = yield from describe(context, name)
@@ -157,8 +157,8 @@ def _until_active(context: Context, name: str, known: Mapping[str, Any] | None) 
             raise TableMissingError(f"table {name} was deleted while it was created")
         if _is_active(existing):
             return
-        yield Wait(min(_MOST_POLL_S, _FIRST_POLL_S * 2**poll))
-    raise UnavailableError(f"table {name} is not active after {_POLLS} attempts, about {_MOST_POLL_S:g} s apart")
+        yield Wait(min(_MAX_POLL_S, _FIRST_POLL_S * 2**poll))
+    raise UnavailableError(f"table {name} is not active after {_POLLS} attempts, about {_MAX_POLL_S:g} s apart")
 
 
 def _is_active(description: Mapping[str, Any]) -> bool:
@@ -212,7 +212,7 @@ def _enable_recovery(context: Context, name: str) -> Program[None]:
                 raise
         else:
             return
-        yield Wait(min(_MOST_POLL_S, _FIRST_POLL_S * 2**poll))
+        yield Wait(min(_MAX_POLL_S, _FIRST_POLL_S * 2**poll))
     raise UnavailableError(f"backups of table {name} are not available after {_POLLS} attempts")
 
 
@@ -249,9 +249,9 @@ def differences(expected: Mapping[str, Any], existing: Mapping[str, Any]) -> Ite
         if type_code is not None and type_code != attribute["AttributeType"]:
             yield f"{attribute['AttributeName']} is of type {type_code}, and {attribute['AttributeType']} is declared"
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
-        has = {index["IndexName"]: index for index in existing.get(member, ())}
+        existing_indexes = {index["IndexName"]: index for index in existing.get(member, ())}
         for index in expected.get(member, ()):
-            yield from _index_differences(index, has.get(index["IndexName"]))
+            yield from _index_differences(index, existing_indexes.get(index["IndexName"]))
     stream = expected.get("StreamSpecification", {}).get("StreamViewType")
     has_stream = existing.get("StreamSpecification", {}).get("StreamViewType")
     if stream is not None and stream != has_stream:
@@ -265,17 +265,17 @@ def _index_differences(expected: Mapping[str, Any], existing: Mapping[str, Any] 
         return
     if _keys(expected) != _keys(existing):
         yield f"the key of index {name} is {_keys_text(existing)}, and {_keys_text(expected)} is declared"
-    has, declared = existing["Projection"], expected["Projection"]
-    if _projected(has) != _projected(declared):
-        yield f"index {name} holds {_projected(has)}, and {_projected(declared)} is declared"
+    existing_projection, declared_projection = existing["Projection"], expected["Projection"]
+    if _projected(existing_projection) != _projected(declared_projection):
+        yield f"index {name} holds {_projected(existing_projection)}, and {_projected(declared_projection)} is declared"
 
 
-def _keys(described: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(part["AttributeName"], part["KeyType"]) for part in described["KeySchema"]]
+def _keys(description: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(part["AttributeName"], part["KeyType"]) for part in description["KeySchema"]]
 
 
-def _keys_text(described: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} ({kind})" for name, kind in _keys(described))
+def _keys_text(description: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} ({key_type})" for name, key_type in _keys(description))
 
 
 def _projected(projection: Mapping[str, Any]) -> str:

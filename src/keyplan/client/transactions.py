@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from keyplan import limits
-from keyplan.client.codec import item_named, key_of, reader_of
+from keyplan.client.codec import describe_item, key_of, reader_of
 from keyplan.client.errors import (
     RequestRefusedError,
     RunError,
@@ -25,7 +25,7 @@ from keyplan.client.errors import (
     UniqueTakenError,
     WriteConflictError,
 )
-from keyplan.client.failures import CONDITION, step_failed, step_text, steps_text, with_steps
+from keyplan.client.failures import CONDITION, step_error, step_text, steps_text, with_steps
 from keyplan.client.requests import CANCELLED, Context, Program, Request, Wait, reasons_of, send
 from keyplan.design.arguments import shorten
 from keyplan.design.declaring.patterns import WriteCall
@@ -77,7 +77,7 @@ def actions_of(
     """Return the actions that a call adds to a transaction: the write of its item, and the writes of guard items.
 
     `number` is the index of the call in the transaction. The guard items in `skipped` are not deleted, because other
-    items own them.
+    items item_action them.
     """
     plan = call.pattern.plan
     compiled = write_request(plan)
@@ -87,17 +87,19 @@ def actions_of(
     kind = ACTIONS[plan.operation]
     if kind == "Update" and "UpdateExpression" not in members:
         kind = "ConditionCheck"  # a transaction cannot contain an update without changes
-    own = Action(number, plan, arguments, "item", kind, members, key)
+    item_action = Action(number, plan, arguments, "item", kind, members, key)
     if not plan.keeps_unique:
-        return [own]
+        return [item_action]
     old = None
     if plan.reads_first:
         old = yield from read_stored(context, key, table)
-        own = _pinned(own, old)
+        item_action = _pinned_action(item_action, old)
     before = None if old is None else reader_of(plan.entity).entity(old).__dict__
     return [
-        own,
-        *_sentinels(own, before, _after(plan, arguments, before), _expiry(plan, members, arguments, old), skipped),
+        item_action,
+        *_sentinels(
+            item_action, before, _values_after(plan, arguments, before), _expiry(plan, members, arguments, old), skipped
+        ),
     ]
 
 
@@ -114,7 +116,7 @@ def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
     return (*names, ttl) if ttl is not None and ttl not in names else tuple(names)
 
 
-def _pinned(action: Action, old: Item | None) -> Action:
+def _pinned_action(action: Action, old: Item | None) -> Action:
     """Return a copy of a write action, with the additional condition that the stored item is still `old`.
 
     The condition compares the unique values and the expiry time. If `old` is None, the condition requires that the item
@@ -144,14 +146,14 @@ def _pinned(action: Action, old: Item | None) -> Action:
     return replace(action, members=members, pinned=pinned)
 
 
-def has_moved(action: Action, stored: Item | None) -> bool:
+def has_pinned_changes(action: Action, stored: Item | None) -> bool:
     """Return True if an item's key, unique values or expiry time have changed since it was read for `action`."""
     if action.pinned is None:
         return False
     return any((stored or {}).get(name) != value for name, value in action.pinned.items())
 
 
-def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _values_after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return the field values that an item has after a write, or None if the write deletes the item.
 
     `before` contains the field values before the write, or is None if the item did not exist.
@@ -159,8 +161,8 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
     if plan.operation == "DeleteItem":
         return None
     if plan.operation == "PutItem":
-        put = write_request(plan)
-        return {**put.entity(arguments).__dict__, **put.written(arguments)}
+        compiled = write_request(plan)
+        return {**compiled.entity(arguments).__dict__, **compiled.written(arguments)}
     assert plan.key is not None, "an update names its item"
     after = dict(before or {})
     after.update({name: reader(source)(arguments) for part in plan.key.values for name, source in part.sources.items()})
@@ -192,21 +194,21 @@ def _expiry(plan: Plan, members: Request, arguments: Arguments, old: Item | None
 
 
 def _sentinels(
-    own: Action,
+    item_action: Action,
     before: Mapping[str, Any] | None,
     after: Mapping[str, Any] | None,
     expiry: Any,
     skipped: frozenset[Any],
 ) -> list[Action]:
     actions = []
-    for rule in own.plan.entity.sentinels:
+    for rule in item_action.plan.entity.sentinels:
         old, new = _values(rule, before), _values(rule, after)
         if old is not None and (new is None or _key(rule, old) != _key(rule, new)):
-            released = _release(own, rule, old)
+            released = _delete_sentinel(item_action, rule, old)
             if released.place not in skipped:
                 actions.append(released)
         if new is not None:
-            actions.append(_take(own, rule, new, expiry))
+            actions.append(_put_sentinel(item_action, rule, new, expiry))
     return actions
 
 
@@ -218,61 +220,67 @@ def _values(rule: BoundUnique, values: Mapping[str, Any] | None) -> dict[str, An
     """
     if values is None:
         return None
-    own = {name: values.get(name) for name in rule.fields}
-    return None if any(value is None for value in own.values()) else {**values, **own}
+    unique_values = {name: values.get(name) for name in rule.fields}
+    return None if any(value is None for value in unique_values.values()) else {**values, **unique_values}
 
 
 def _key(rule: BoundUnique, values: Mapping[str, Any]) -> Item:
     return {part.attribute: key_attribute_maker(part)(values) or {} for part in rule.key.attributes}
 
 
-def _owner(own: Action) -> Item:
-    return {"M": own.key}
+def _owner(item_action: Action) -> Item:
+    return {"M": item_action.key}
 
 
-def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
+def _put_sentinel(item_action: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
     """Return an action that puts a guard item, on the condition that the values are not reserved for another item.
 
-    `own` is the write of the item that has the values. An expired guard item does not reserve the values.
+    `item_action` is the write of the item that has the values. An expired guard item does not reserve the values.
     """
     key = _key(rule, values)
-    item: Item = {**key, OWNER: _owner(own)}
-    members = {"TableName": own.members["TableName"], "Item": item, **_if_own(own)}
-    ttl = own.plan.entity.expiry_attribute
-    if own.plan.entity.checked_expiry is not None:
+    item: Item = {**key, OWNER: _owner(item_action)}
+    members = {"TableName": item_action.members["TableName"], "Item": item, **_owner_condition(item_action)}
+    ttl = item_action.plan.entity.expiry_attribute
+    if item_action.plan.entity.checked_expiry is not None:
         members["ConditionExpression"] += " OR #expiry <= :now"
         members["ExpressionAttributeNames"]["#expiry"] = ttl
-        members["ExpressionAttributeValues"][":now"] = {"N": str(own.arguments[NOW])}
+        members["ExpressionAttributeValues"][":now"] = {"N": str(item_action.arguments[NOW])}
     if ttl is not None and expiry is not None:
         item[ttl] = expiry
-    return _sentinel(own, "take", rule, values, members)
+    return _sentinel_action(item_action, "take", rule, values, members)
 
 
-def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
-    """Return an action that deletes a guard item, on the condition that it belongs to the item that `own` writes.
+def _delete_sentinel(item_action: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
+    """Return an action that deletes a guard item, on the condition that it belongs to the item of `item_action`.
 
     `values` are the unique values that this item had before the write.
     """
-    members = {"TableName": own.members["TableName"], "Key": _key(rule, values), **_if_own(own)}
-    return _sentinel(own, "release", rule, values, members)
+    members = {
+        "TableName": item_action.members["TableName"],
+        "Key": _key(rule, values),
+        **_owner_condition(item_action),
+    }
+    return _sentinel_action(item_action, "release", rule, values, members)
 
 
-def _if_own(own: Action) -> Request:
-    """Return the condition parameters for a write of a guard item that belongs to the item of `own`.
+def _owner_condition(item_action: Action) -> Request:
+    """Return the condition parameters for a write of a guard item that belongs to the item of `item_action`.
 
     The write fails if the guard item belongs to a different item.
     """
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
-        "ExpressionAttributeNames": {"#key": own.plan.schema.partition, "#owner": OWNER},
-        "ExpressionAttributeValues": {":owner": _owner(own)},
+        "ExpressionAttributeNames": {"#key": item_action.plan.schema.partition, "#owner": OWNER},
+        "ExpressionAttributeValues": {":owner": _owner(item_action)},
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
 
 
-def _sentinel(own: Action, role: Role, rule: BoundUnique, values: Mapping[str, Any], members: Request) -> Action:
+def _sentinel_action(
+    item_action: Action, role: Role, rule: BoundUnique, values: Mapping[str, Any], members: Request
+) -> Action:
     return replace(
-        own,
+        item_action,
         role=role,
         kind="Put" if role == "take" else "Delete",
         members=members,
@@ -283,28 +291,28 @@ def _sentinel(own: Action, role: Role, rule: BoundUnique, values: Mapping[str, A
     )
 
 
-def merged(actions: list[Action]) -> list[Action]:
+def merge_actions(actions: list[Action]) -> list[Action]:
     """Return the actions with at most one action for each guard item.
 
     If one call releases a value that another call reserves, a single action changes the owner of the guard item.
     """
-    released = {action.place: action for action in actions if action.role == "release"}
-    places = {action.place for action in actions if action.role == "take"}
+    releases = {action.place: action for action in actions if action.role == "release"}
+    reserved_places = {action.place for action in actions if action.role == "take"}
     result = []
     for action in actions:
-        if action.role == "release" and action.place in places:
+        if action.role == "release" and action.place in reserved_places:
             continue
-        before = released.get(action.place) if action.role == "take" else None
+        before = releases.get(action.place) if action.role == "take" else None
         result.append(action if before is None else _with_released_owner(before, action))
     return result
 
 
-def _with_released_owner(released: Action, taking: Action) -> Action:
-    members = dict(taking.members)
+def _with_released_owner(release: Action, action: Action) -> Action:
+    members = dict(action.members)
     members["ConditionExpression"] += " OR #owner = :before"
-    before = released.members["ExpressionAttributeValues"][":owner"]
+    before = release.members["ExpressionAttributeValues"][":owner"]
     members["ExpressionAttributeValues"] = {**members["ExpressionAttributeValues"], ":before": before}
-    return replace(taking, members=members)
+    return replace(action, members=members)
 
 
 _TOKENS_REMEMBERED = 1000
@@ -361,13 +369,13 @@ def transact(
         for number, call in enumerate(calls):
             arguments = with_time(call.arguments, now_s)
             actions += yield from actions_of(context, number, call, arguments, skipped)
-        actions = merged(actions)
+        actions = merge_actions(actions)
         if not actions:
             return
         reasons = yield from _attempt(context, calls, actions, sent_token, pattern)
         if reasons is None:
             return
-        skipped |= _others(actions, reasons)
+        skipped |= _foreign_sentinels(actions, reasons)
         for action, reason in zip(actions, reasons, strict=False):
             if action.role == "item" and blocks_update(action.plan, action.arguments, reason.get("Item")):
                 yield from remove_expired(context, action.plan, action.arguments, action.members)
@@ -390,16 +398,16 @@ def _attempt(
     request = {"TransactItems": [action.request for action in actions], "ClientRequestToken": token}
     try:
         yield from send(context, "TransactWriteItems", request)
-    except (WriteConflictError, ThrottledError) as given_up:
-        raise _with_steps(given_up, calls, actions, context.retries.attempts) from given_up.__cause__
+    except (WriteConflictError, ThrottledError) as last_error:
+        raise _with_steps(last_error, calls, actions, context.retries.attempts) from last_error.__cause__
     except ServiceError as error:
         if error.code == "ValidationException":
-            raise _refused(pattern or calls[0].pattern.name, calls, actions, error) from error
+            raise _rejection_error(pattern or calls[0].pattern.name, calls, actions, error) from error
         if error.code != CANCELLED:
             raise
         reasons = reasons_of(error)
         if not has_raced(actions, reasons):
-            raise _failed(calls, actions, reasons, error) from error
+            raise _transaction_error(calls, actions, reasons, error) from error
         return reasons
     return None
 
@@ -437,10 +445,10 @@ def has_raced(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> b
 
 
 def _has_changed(action: Action, stored: Any) -> bool:
-    return has_moved(action, stored) or blocks_update(action.plan, action.arguments, stored)
+    return has_pinned_changes(action, stored) or blocks_update(action.plan, action.arguments, stored)
 
 
-def _others(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> frozenset[Any]:
+def _foreign_sentinels(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> frozenset[Any]:
     """Return the guard items that the transaction tried to delete but that belong to other items."""
     return frozenset(
         action.place
@@ -449,7 +457,7 @@ def _others(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> fro
     )
 
 
-def _failed(
+def _transaction_error(
     calls: Sequence[WriteCall[Any]], actions: Sequence[Action], reasons: Sequence[dict[str, Any]], error: ServiceError
 ) -> TransactionFailedError:
     errors = _errors_of(calls, actions, reasons, error)
@@ -464,7 +472,7 @@ def _errors_of(
     errors: list[RunError | None] = [None] * len(calls)
     for action, reason in zip(actions, reasons, strict=False):
         if reason.get("Code", "None") != "None" and errors[action.call] is None:
-            error = _reason(action, reason)
+            error = _action_error(action, reason)
             error.__cause__ = cause
             errors[action.call] = error
     return errors
@@ -479,20 +487,20 @@ def _step_text(calls: Sequence[WriteCall[Any]], number: int) -> str:
 
 
 def _with_steps(
-    given_up: WriteConflictError | ThrottledError,
+    last_error: WriteConflictError | ThrottledError,
     calls: Sequence[WriteCall[Any]],
     actions: Sequence[Action],
     attempts: int,
 ) -> RunError:
-    """Return a copy of the error `given_up` whose message lists the steps that caused the last cancellation."""
-    cause = given_up.__cause__
+    """Return a copy of the error `last_error` whose message lists the steps that caused the last cancellation."""
+    cause = last_error.__cause__
     reasons = reasons_of(cause) if isinstance(cause, ServiceError) else []
     errors = [] if not reasons else _errors_of(calls, actions, reasons, cause)  # type: ignore[arg-type]  # as above
-    done = f"no write was applied, after {attempts} attempts"
-    return with_steps(given_up, done, [(call.pattern.name, call.arguments) for call in calls], errors)
+    summary = f"no write was applied, after {attempts} attempts"
+    return with_steps(last_error, summary, [(call.pattern.name, call.arguments) for call in calls], errors)
 
 
-def _refused(
+def _rejection_error(
     pattern: str, calls: Sequence[WriteCall[Any]], actions: Sequence[Action], error: ServiceError
 ) -> RequestRefusedError:
     """Return the error for a transaction that DynamoDB rejected as invalid.
@@ -503,15 +511,17 @@ def _refused(
     places: dict[tuple[str, str], list[Action]] = {}
     for action in actions:
         places.setdefault(action.place, []).append(action)
-    several = next((calls_of_item for calls_of_item in places.values() if len(calls_of_item) > 1), None)
+    repeated_actions = next((item_actions for item_actions in places.values() if len(item_actions) > 1), None)
     if len(actions) > limits.TRANSACTION_ACTIONS:
         detail = f"{len(actions)} actions, of which the service accepts {limits.TRANSACTION_ACTIONS}"
         if len(actions) > len(calls):
             detail += f"; {len(actions) - len(calls)} of them write or delete unique values"
-    elif several is not None:
-        steps = " and ".join(_step_text(calls, action.call) for action in several)
-        spec = several[0].plan.entity
-        detail = f"multiple operations on one item: {steps}: {item_named(spec, key_of(spec, several[0].key))}"
+    elif repeated_actions is not None:
+        steps = " and ".join(_step_text(calls, action.call) for action in repeated_actions)
+        spec = repeated_actions[0].plan.entity
+        detail = (
+            f"multiple operations on one item: {steps}: {describe_item(spec, key_of(spec, repeated_actions[0].key))}"
+        )
     elif sum(bytes_of.values()) > limits.TRANSACTION_BYTES:
         largest = max(bytes_of, key=bytes_of.__getitem__)
         detail = (
@@ -523,10 +533,10 @@ def _refused(
     return RequestRefusedError(f"{pattern}: the service refused the request: {detail}", code=error.code)
 
 
-def _reason(action: Action, reason: dict[str, Any]) -> RunError:
+def _action_error(action: Action, reason: dict[str, Any]) -> RunError:
     if action.role == "take" and reason["Code"] == "ConditionalCheckFailed":
         return _unique_error(action, reason)
-    return step_failed(action.plan, action.arguments, action.key, action.members, reason)
+    return step_error(action.plan, action.arguments, action.key, action.members, reason)
 
 
 def _unique_error(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
@@ -535,9 +545,9 @@ def _unique_error(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
     current = (reason.get("Item") or {}).get(OWNER)
     owner = None if current is None else decode_value(current)
     pairs = ", ".join(f"{name}={shorten(value)}" for name, value in zip(action.rule.fields, action.values, strict=True))
-    by = "" if owner is None else f" by {item_named(spec, owner)}"
+    owner_text = "" if owner is None else f" by {describe_item(spec, owner)}"
     return UniqueTakenError(
-        f"{spec.name} with {pairs} is taken{by}",
+        f"{spec.name} with {pairs} is taken{owner_text}",
         fields=action.rule.fields,
         values=action.values,
         owner=owner,

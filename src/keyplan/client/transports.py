@@ -94,7 +94,7 @@ async def _in_thread(call: Callable[[], Answer]) -> Answer:
     future: Future[Answer] = Future()
     unclaimed = threading.Lock()
 
-    def make() -> None:
+    def run_call() -> None:
         if unclaimed.acquire(blocking=False) and future.set_running_or_notify_cancel():
             try:
                 future.set_result(call())
@@ -102,9 +102,9 @@ async def _in_thread(call: Callable[[], Answer]) -> Answer:
                 future.set_exception(error)
 
     try:
-        asyncio.get_running_loop().run_in_executor(None, make)
+        asyncio.get_running_loop().run_in_executor(None, run_call)
     except RuntimeError:  # no new thread; the call is queued anyway, and `make` runs it at most once
-        make()
+        run_call()
     return await asyncio.wrap_future(future)
 
 
@@ -233,16 +233,16 @@ def service_error(response: dict[str, Any]) -> ServiceError:
     error = response.get("Error", {})
     members = {name: value for name, value in response.items() if name not in _NO_MEMBERS}
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
-    return _class(str(error.get("Code")), int(status))(str(error.get("Message", "")), **members)
+    return _error_class(str(error.get("Code")), int(status))(str(error.get("Message", "")), **members)
 
 
 _NO_MEMBERS = frozenset({"Error", "ResponseMetadata", "message", "Message"})
 
 
 @cache
-def _class(code: str, status: int) -> type[ServiceError]:
-    for kind in ServiceError.__subclasses__():
-        if kind.code == code and kind.__module__ == errors.__name__:
-            return kind
+def _error_class(code: str, status: int) -> type[ServiceError]:
+    for error_class in ServiceError.__subclasses__():
+        if error_class.code == code and error_class.__module__ == errors.__name__:
+            return error_class
     # An unknown code keeps its name. The HTTP status decides whether the request is repeated.
     return type(code, (ServiceError,), {"code": code, "status": status})

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from keyplan import limits
-from keyplan.client.codec import item_named, key_of, reader_of
+from keyplan.client.codec import describe_item, key_of, reader_of
 from keyplan.client.errors import NotFoundError, OutcomeUnknownError, RunError, ThrottledError, TransactionFailedError
 from keyplan.client.failures import (
     CONDITION,
     KEY_VALUE_ERRORS,
     FirstAttemptError,
-    condition_failed,
+    condition_error,
     key_value_error,
 )
 from keyplan.client.reads import read_item
@@ -44,18 +44,18 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
     outcome = Outcome()
     while True:
         try:
-            response = yield from send(context, plan.operation, request, outcome, repeats=is_repeatable(plan))
+            response = yield from send(context, plan.operation, request, outcome, repeatable=is_repeatable(plan))
         except ServiceError as error:
             if error.code != CONDITION:
                 raise
             stored = error.members.get("Item") or None
-            if outcome.uncertain and _is_done(plan, arguments, stored):
+            if outcome.uncertain and _was_applied(plan, arguments, stored):
                 response = {}
                 break
             if not blocks_update(plan, arguments, stored):
                 key = request.get("Key") or request["Item"]
-                failed = condition_failed(plan, arguments, key, stored, error.code)
-                raise (_perhaps_own(failed) if outcome.uncertain else failed) from error
+                failure = condition_error(plan, arguments, key, stored, error.code)
+                raise (_outcome_unknown(failure) if outcome.uncertain else failure) from error
             yield from remove_expired(context, plan, arguments, request)
         else:
             break
@@ -70,22 +70,22 @@ def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], An
     recognize the item that the first attempt wrote.
     """
     table, compiled, operation = context.table(plan.schema), write_request(plan), plan.operation
-    request, timed = compiled.request, context.arguments if compiled.uses_time else None
-    stored = compiled.given if operation == "PutItem" and not compiled.sets_fields else None
+    request, add_time = compiled.request, context.arguments if compiled.uses_time else None
+    stored_entity = compiled.given if operation == "PutItem" and not compiled.sets_fields else None
 
     def run(call: Call[Any]) -> Any:
         arguments = call.arguments
         try:
-            if timed is not None:
-                arguments = timed(arguments)
+            if add_time is not None:
+                arguments = add_time(arguments)
             answer = send(operation, request(arguments, table))
         except ServiceError as error:
-            raise FirstAttemptError(error, None if timed is None else arguments) from error
+            raise FirstAttemptError(error, None if add_time is None else arguments) from error
         except KeyplanError:
             raise
         except KEY_VALUE_ERRORS as error:
             raise key_value_error(plan, error) from error
-        return _result(plan, arguments, answer) if stored is None else stored(arguments)
+        return _result(plan, arguments, answer) if stored_entity is None else stored_entity(arguments)
 
     return run
 
@@ -98,16 +98,16 @@ def is_repeatable(plan: Plan) -> bool:
     )
 
 
-def _is_done(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
+def _was_applied(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
     """Return True if the stored item shows that an earlier attempt of the write was applied although no response
     arrived.
     """
     if plan.operation == "DeleteItem":
         return stored is None
-    return _is_own(plan, arguments, stored)
+    return _is_item_of_put(plan, arguments, stored)
 
 
-def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
+def _is_item_of_put(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
     """Return True if the stored item equals the item that a put writes. An earlier attempt of the put has then
     succeeded.
     """
@@ -115,10 +115,10 @@ def _is_own(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
         return False
     compiled = write_request(plan)
     entity = compiled.entity(arguments)
-    return _plain(item_builder(plan.entity).item(entity, compiled.written(arguments))) == _plain(stored)
+    return _decoded_item(item_builder(plan.entity).item(entity, compiled.written(arguments))) == _decoded_item(stored)
 
 
-def _plain(item: Item) -> dict[str, Any]:
+def _decoded_item(item: Item) -> dict[str, Any]:
     """Return an item's attribute values as Python values, for comparing two items.
 
     Differences in number format and in the order of set elements do not affect this comparison.
@@ -126,12 +126,12 @@ def _plain(item: Item) -> dict[str, Any]:
     return {name: decode_value(value) for name, value in item.items()}
 
 
-def _perhaps_own(failed: RunError) -> OutcomeUnknownError:
+def _outcome_unknown(error: RunError) -> OutcomeUnknownError:
     return OutcomeUnknownError(
-        f"an earlier attempt got no answer and may have been applied: {failed}",
-        entity=failed.entity,
-        key=failed.key,
-        code=failed.code,
+        f"an earlier attempt got no answer and may have been applied: {error}",
+        entity=error.entity,
+        key=error.key,
+        code=error.code,
     )
 
 
@@ -147,11 +147,11 @@ def _result(plan: Plan, arguments: Arguments, response: Request) -> Any:
 def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
     """Return the entity that a put stored: the caller's entity with its new version and write timestamps."""
     compiled = write_request(plan)
-    entity, written = compiled.entity(arguments), compiled.written(arguments)
-    if not written:
+    entity, write_values = compiled.entity(arguments), compiled.written(arguments)
+    if not write_values:
         return entity
-    changed = {name: value for name, value in written.items() if getattr(entity, name) != value}
-    return entity.model_copy(update=changed) if changed else entity
+    changes = {name: value for name, value in write_values.items() if getattr(entity, name) != value}
+    return entity.model_copy(update=changes) if changes else entity
 
 
 def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
@@ -164,8 +164,8 @@ def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments
         old = yield from read_stored(context, key, table)
     try:
         yield from transact(context, [call], None, now_s=arguments[WRITE_TIME._name].timestamp())
-    except TransactionFailedError as failed:
-        raise failed.reason from failed.__cause__
+    except TransactionFailedError as error:
+        raise error.reason from error.__cause__
     if plan.operation == "PutItem":
         return _stored_entity(plan, arguments)
     if plan.returns == "old":
@@ -174,11 +174,12 @@ def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments
         return None
     item = yield from read_stored(context, key, table)
     if item is None:
-        plain = key_of(plan.entity, key)
+        key_values = key_of(plan.entity, key)
         raise NotFoundError(
-            f"{item_named(plan.entity, plain)} was updated, and then deleted by another client before it was read",
+            f"{describe_item(plan.entity, key_values)} was updated, and then deleted by another client before it was"
+            " read",
             entity=plan.entity.name,
-            key=plain,
+            key=key_values,
         )
     return reader_of(plan.entity).entity(item)
 
@@ -187,24 +188,24 @@ def batch_write(context: Context, plan: Plan, arguments: Arguments) -> Program[N
     """Write many items in batches. If the arguments contain several writes of one item, only the last one is sent."""
     writes = batch_request(plan).writes(arguments)
     for start in range(0, len(writes), limits.BATCH_WRITE_ITEMS):
-        yield from _chunk(context, plan, writes[start : start + limits.BATCH_WRITE_ITEMS])
+        yield from _write_chunk(context, plan, writes[start : start + limits.BATCH_WRITE_ITEMS])
 
 
-def _chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[None]:
+def _write_chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[None]:
     """Send up to 25 writes. Send unprocessed writes again until all of them are processed."""
     request: Request = {"RequestItems": {context.table(plan.schema): list(writes)}}
-    left, fruitless = len(writes), 0
+    remaining, fruitless = len(writes), 0
     while True:
         response = yield from send(context, "BatchWriteItem", request)
         unprocessed = response.get("UnprocessedItems")
         if not unprocessed:
             return
-        now_left = sum(len(of_table) for of_table in unprocessed.values())
-        fruitless = 0 if now_left < left else fruitless + 1
+        still_remaining = sum(len(table_writes) for table_writes in unprocessed.values())
+        fruitless = 0 if still_remaining < remaining else fruitless + 1
         if fruitless >= context.retries.attempts:
             raise ThrottledError(
                 f"{plan.pattern}: the service wrote none of the remaining items in {fruitless} attempts"
             )
-        left = now_left
+        remaining = still_remaining
         yield Wait(context.retries.wait_s(fruitless + 1, context.clock))
         request = {"RequestItems": unprocessed}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyplan.client.codec import Reader, Sorter
+from keyplan.client.codec import EntityMatcher, Reader
 from keyplan.design.conditions.conditions import sources_of
 from keyplan.design.conditions.evaluation import holds
 from keyplan.design.declaring.consumers import (
@@ -91,7 +91,7 @@ class RecordSorter:
     """
 
     def __init__(self, table: Table, entities: Sequence[EntitySpec]) -> None:
-        self._reader = Sorter(entities, table.entities).reader
+        self._reader = EntityMatcher(entities, table.entities).reader
         self._by_key = table.schema.discriminator is None
 
     def sort(self, record: StreamRecord) -> Sorted:

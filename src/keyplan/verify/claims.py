@@ -69,10 +69,10 @@ def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
 
 def _judge_units(claim: Claim, claimed: ClaimedUnits, figures: MeasuredPattern) -> JudgedClaim:
     reads = claimed.what == "read"
-    spent = figures.reads if reads else figures.writes
+    consumed = figures.reads if reads else figures.writes
     unit = "RCU" if reads else "WCU"
     times = max(1.0, figures.items) if claimed.each else 1.0
-    mean = sum(spent) / len(spent) / times
+    mean = sum(consumed) / len(consumed) / times
     suffix = " per item" if claimed.each else ""
     if reads and figures.at_scale is not None and not _within(figures.at_scale, claimed):
         reason = f"{figures.at_scale:,.1f} {unit} at the declared numbers, {mean:,.1f} as generated"

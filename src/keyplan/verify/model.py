@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from keyplan.client.codec import Sorter, reader_of
+from keyplan.client.codec import EntityMatcher, reader_of
 from keyplan.client.requests import WRITES
 from keyplan.cost.units import READS, ConsumedUnits, entry_of, of_receipts
 from keyplan.design.entities import OWNER, Entity, EntitySpec, ReadModel
@@ -137,7 +137,7 @@ class Exchange:
     """The items that were stored before the request, one for each key that it reads. Each is a tuple of the table name,
     True for a consistent read, and the item or None.
     """
-    spent: ConsumedUnits
+    consumed: ConsumedUnits
     """The capacity units in the response."""
 
 
@@ -320,7 +320,7 @@ class StoredEntities:
 
     def _kind(self, schema: Schema, item: EntityItem) -> EntitySpec | None:
         specs = [spec for spec in self._live if spec.schema is schema]
-        reader = Sorter(specs, specs).reader(item) if specs else None
+        reader = EntityMatcher(specs, specs).reader(item) if specs else None
         return None if reader is None else reader.spec
 
     def _forget(self) -> None:

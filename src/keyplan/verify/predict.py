@@ -20,7 +20,7 @@ from keyplan.verify.model import Entry, Exchange, ModelTable, Request, canonical
 class Predicted:
     """The predicted capacity units and item count of one request."""
 
-    spent: ConsumedUnits
+    consumed: ConsumedUnits
     evaluated: int = 0
     """The number of items that the request evaluates."""
     more: bool | None = None
@@ -53,11 +53,11 @@ def _places(table: str, units: Units) -> dict[str, float]:
 
 
 def _points(exchange: Exchange) -> Predicted:
-    spent = ConsumedUnits()
+    consumed = ConsumedUnits()
     for table, consistent, item in exchange.held:
         units = point_read(0 if item is None else item_bytes(item), consistent=consistent)
-        spent += ConsumedUnits(read={table: units.read})
-    return Predicted(spent, sum(item is not None for _, _, item in exchange.held))
+        consumed += ConsumedUnits(read={table: units.read})
+    return Predicted(consumed, sum(item is not None for _, _, item in exchange.held))
 
 
 # Ranges: the plan evaluated over the model tables.

@@ -10,7 +10,7 @@ from typing import Any
 from keyplan import limits
 from keyplan.client.connection import Connection
 from keyplan.client.requests import Context, Retries
-from keyplan.client.tables import OfPlan, create_request
+from keyplan.client.tables import PlanTable, create_request
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.cost.estimate import estimate
 from keyplan.cost.expected import expected, pages
@@ -111,7 +111,7 @@ def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
     """Create a table. Return None if it was created, or the discrepancies if it was not."""
     plain = replace(table.schema, stream=None)  # streams do not matter here
     try:
-        recorder.engine.call("CreateTable", create_request(OfPlan(plain, table.entities), table.name))
+        recorder.engine.call("CreateTable", create_request(PlanTable(plain, table.entities), table.name))
     except ServiceError as error:
         faults = table_faults(table)
         return [Discrepancy("not run", fault_text(fault)) for fault in faults] or [
@@ -340,7 +340,7 @@ class _Run:
         result: Any = read(call)
         exchanges = self.recorder.pop_exchanges()
         with_time = {**arguments, NOW: int(self.value_generator.now_s)}
-        call_result = _Call(measured=total(exchange.spent for exchange in exchanges))
+        call_result = _Call(measured=total(exchange.consumed for exchange in exchanges))
         self._hold_against_prediction(call_result, pattern, exchanges)
         if plan.reading:
             # A call with a page size costs one page. Its result is correct if the results of all pages are.
@@ -359,13 +359,14 @@ class _Run:
     ) -> None:
         for exchange in exchanges:
             prediction = predict(exchange, pattern.plan, self.recorder.model_tables)
-            call_result.predicted += prediction.spent
+            call_result.predicted += prediction.consumed
             beside = "BatchGetItem" if pattern.plan.hydrated else None if pattern.plan.reading else "GetItem"
             if exchange.operation != beside:  # otherwise, another request of the call counts its items
                 call_result.evaluated += prediction.evaluated
-            if prediction.spent != exchange.spent:
+            if prediction.consumed != exchange.consumed:
                 call_result.defect = (
-                    f"{exchange.operation} cost {exchange.spent.text()}, but {prediction.spent.text()} was predicted"
+                    f"{exchange.operation} cost {exchange.consumed.text()}, but"
+                    f" {prediction.consumed.text()} was predicted"
                 )
             scanned = exchange.answer.get("ScannedCount", prediction.evaluated)
             if exchange.operation in {"Query", "Scan"} and scanned != prediction.evaluated:

@@ -96,8 +96,8 @@ def test_requests_of_a_connection_count_for_their_patterns_with_the_meters_figur
         counts = counted[name]
         assert (counts.requests, counts.read, counts.write) == (
             usage.requests,
-            usage.spent.reads,
-            usage.spent.writes,
+            usage.consumed.reads,
+            usage.consumed.writes,
         ), name
     assert room.recorder.undeclared() == []
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from keyplan.client.codec import Sorter
+from keyplan.client.codec import EntityMatcher
 from keyplan.client.tables import key_types
 from keyplan.console.data.documents import item_path
 from keyplan.console.design.picture import COLORS
@@ -81,7 +81,7 @@ class EntityFinder:
     """A lookup that determines the entity of an item from the format of its key."""
 
     def __init__(self, specs: Sequence[EntitySpec]) -> None:
-        self._reader: Callable[[Any], Any] | None = Sorter(specs, specs).reader if specs else None
+        self._reader: Callable[[Any], Any] | None = EntityMatcher(specs, specs).reader if specs else None
         self._colors = {spec: number % COLORS for number, spec in enumerate(specs)}
 
     def of(self, item: Item) -> tuple[str, int | None]:

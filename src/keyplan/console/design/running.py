@@ -42,7 +42,7 @@ class Sent:
     operation: str
     request: Mapping[str, Any]
     latency_ms: float = 0.0
-    spent: ConsumedUnits = field(default_factory=ConsumedUnits)
+    consumed: ConsumedUnits = field(default_factory=ConsumedUnits)
     error: str = ""
     answer: Mapping[str, Any] = field(default_factory=dict)
 
@@ -141,9 +141,9 @@ class RunResult:
     """False if the call was stopped before its first write."""
 
     @property
-    def spent(self) -> ConsumedUnits:
+    def consumed(self) -> ConsumedUnits:
         """Return the capacity units that all requests of the call consumed."""
-        return total(request.spent for request in self.sent)
+        return total(request.consumed for request in self.sent)
 
     @property
     def latency_ms(self) -> float:
@@ -199,10 +199,10 @@ class PatternRunner:
         )
 
     def _cost(self, pattern: Pattern[..., Any], sent: list[Sent]) -> float | None:
-        spent = total(request.spent for request in sent)
-        if not spent.read and not spent.write:
+        consumed = total(request.consumed for request in sent)
+        if not consumed.read and not consumed.write:
             return None
-        return self._book.on_demand(spent.reads, spent.writes, pattern.plan.schema.table_class)
+        return self._book.on_demand(consumed.reads, consumed.writes, pattern.plan.schema.table_class)
 
     def predicted_cost(self, pattern: Pattern[..., Any], expectation: Expected) -> float:
         """Return the predicted on-demand price of a call."""

@@ -288,8 +288,8 @@ def _units(
         counted = "Query" if all(text.lstrip()[:6].lower() == "select" for text in texts) else "PutItem"
     elif operation == "TransactWriteItems" and _is_repeated(receipts):
         counted = "TransactGetItems"
-    spent = of_receipts(counted if counted in READS else "PutItem", {"ConsumedCapacity": _by_name(receipts)})
-    return spent.read, spent.write
+    consumed = of_receipts(counted if counted in READS else "PutItem", {"ConsumedCapacity": _by_name(receipts)})
+    return consumed.read, consumed.write
 
 
 def _is_repeated(receipts: Any) -> bool:
