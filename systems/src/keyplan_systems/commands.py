@@ -118,8 +118,8 @@ def token(
     pairs = [text.partition("=") for text in claim or ()]
     for name, sign, value in pairs:
         if not (name and sign):
-            wrong = f"{name}{sign}{value}"
-            raise refusal(f"keyplan token: {wrong!r} is not a claim: write it as email=ada@example.org")
+            argument = f"{name}{sign}{value}"
+            raise refusal(f"keyplan token: {argument!r} is not a claim: write it as email=ada@example.org")
     try:
         key = key_of(folder)
     except UpError as error:
@@ -267,8 +267,8 @@ def lake(
     keyplan lake todo catch-up --database keyplan-data/keyplan.db
     """
     commands = _commands(system)
-    where = lake or f"keyplan-data/{system}/lake"
-    order = commands.Order(where, text, _parameters(set_ or ()), database, export)
+    location = lake or f"keyplan-data/{system}/lake"
+    order = commands.Order(location, text, _parameters(set_ or ()), database, export)
     try:
         with reported(f"keyplan lake {system} {action}: running"):
             output = commands.ACTIONS[action](order)

@@ -26,7 +26,7 @@ from keyplan_systems.ask_a_human.example import OPTIONS, converse
 from keyplan_systems.ask_a_human.seed import QUESTIONS
 from keyplan_systems.web.development import development_key
 from keyplan_systems.web.server import Running
-from keyplan_systems.web.system import Built, Resources
+from keyplan_systems.web.system import BuiltSystem, Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 OPEN = len(QUESTIONS) - 1
@@ -34,7 +34,7 @@ OPEN = len(QUESTIONS) - 1
 
 
 @contextmanager
-def built(connection: Connection, folder: Path) -> Iterator[Built]:
+def built(connection: Connection, folder: Path) -> Iterator[BuiltSystem]:
     connection.create_tables(*TABLES)
     clock = SystemClock()
     verifier = TokenVerifier(TokenRules("any"), development_keys(development_key(folder / "keys")), clock)
@@ -46,7 +46,7 @@ def built(connection: Connection, folder: Path) -> Iterator[Built]:
 
 
 @pytest.fixture
-def system(engine: Engine | ServedEngine, tmp_path: Path) -> Iterator[Built]:
+def system(engine: Engine | ServedEngine, tmp_path: Path) -> Iterator[BuiltSystem]:
     with connected(engine, SystemClock()) as connection, built(connection, tmp_path) as system:
         yield system
 
@@ -57,7 +57,7 @@ def registered(url: str, agent: str) -> dict[str, str]:
     return {"X-Agent-Id": issued["agent_id"], "Authorization": f"Bearer {issued['secret']}"}
 
 
-def test_the_example_runs_against_a_mounted_server(system: Built) -> None:
+def test_the_example_runs_against_a_mounted_server(system: BuiltSystem) -> None:
     with Running(Starlette(routes=[Mount("/ask_a_human", app=system.app)])) as server:
         question = converse(f"{server.url}/ask_a_human", "test").question
         command = [sys.executable, "-m", "keyplan_systems.ask_a_human.example", f"{server.url}/ask_a_human"]
@@ -69,7 +69,7 @@ def test_the_example_runs_against_a_mounted_server(system: Built) -> None:
     assert "2  Place order" in ran.stdout
 
 
-def test_a_mounted_system_returns_the_full_path_to_poll(system: Built) -> None:
+def test_a_mounted_system_returns_the_full_path_to_poll(system: BuiltSystem) -> None:
     with Running(Starlette(routes=[Mount("/ask_a_human", app=system.app)])) as server:
         body = {"prompt": "Is it there?", "type": "text"}
         headers = registered(f"{server.url}/ask_a_human", "a")
@@ -78,7 +78,9 @@ def test_a_mounted_system_returns_the_full_path_to_poll(system: Built) -> None:
     assert item.json()["question_id"] == new_body["question_id"]
 
 
-def test_a_partly_rejected_sample_does_not_prevent_startup(system: Built, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_partly_rejected_sample_does_not_prevent_startup(
+    system: BuiltSystem, caplog: pytest.LogCaptureFixture
+) -> None:
     with Running(system.app) as server:
         headers = registered(server.url, "sample-agent") | {"X-Idempotency-Key": "sample-1"}
         body = {"prompt": "What did another release ask?", "type": "text"}
@@ -88,7 +90,7 @@ def test_a_partly_rejected_sample_does_not_prevent_startup(system: Built, caplog
         assert len(httpx.get(f"{server.url}/human/questions").json()["questions"]) == 2
 
 
-def test_the_sample_is_stored_once_and_the_workers_process_it(system: Built, tmp_path: Path) -> None:
+def test_the_sample_is_stored_once_and_the_workers_process_it(system: BuiltSystem, tmp_path: Path) -> None:
     system.load_sample()
     system.load_sample()
     counts = {worker.name: worker.run_once() for worker in system.workers}

@@ -296,7 +296,7 @@ def run_past_unreadable(worker: Callable[[], int], done: int) -> None:
     with pytest.raises(UnfinishedError) as caught:
         worker()
     assert [type(exception) for exception in caught.value.exceptions] == [UnreadableItemError]
-    assert caught.value.done == done
+    assert caught.value.completed == done
 
 
 def test_unreadable_questions_do_not_delay_other_rounds(

@@ -35,14 +35,14 @@ from keyplan_systems.web.development import development_key, issue_development_t
 from keyplan_systems.web.files import KeyFileError
 from keyplan_systems.web.secret import Secret
 from keyplan_systems.web.server import Running
-from keyplan_systems.web.system import Built, Resources
+from keyplan_systems.web.system import BuiltSystem, Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 
 @contextmanager
 def built(
     folder: Path, address: str, clock: SystemClock | None = None, secret: Secret | None = None
-) -> Iterator[tuple[Built, Connection]]:
+) -> Iterator[tuple[BuiltSystem, Connection]]:
     """Build the system on a folder and its tables, as a start of the process finds them."""
     clock = clock or SystemClock()
     verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(development_key(folder / "keys")), clock)
@@ -55,12 +55,12 @@ def built(
             system.close()
 
 
-def service_of(system: Built) -> Any:
+def service_of(system: BuiltSystem) -> Any:
     """Return the inner service."""
     return system.app.state.service  # type: ignore[attr-defined]  # a FastAPI application
 
 
-def work(system: Built) -> None:
+def work(system: BuiltSystem) -> None:
     """Let every worker finish its pending work."""
     while sum(worker.run_once() for worker in system.workers):
         pass

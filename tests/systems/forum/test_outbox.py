@@ -85,7 +85,7 @@ def test_a_failed_write_blocks_its_thread_and_no_other(stage: Stage) -> None:
     with pytest.raises(UnfinishedError, match="1 steps failed") as caught:
         drain(stage.database, stage.clock, write)
     assert [str(error) for error in caught.value.exceptions] == ["no answer"]
-    assert caught.value.done == 2
+    assert caught.value.completed == 2
     assert [entry.thread for entry in log.calls] == [stage.key("ada")] * 2
     left = [row for row in stage.outbox() if row.done_at_ms is None]
     assert [(row.kind, row.attempts, row.last_error) for row in left] == [

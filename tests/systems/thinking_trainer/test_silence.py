@@ -121,7 +121,7 @@ def test_an_attempt_that_cannot_be_abandoned_is_reported_and_does_not_prevent_ot
     with pytest.raises(UnfinishedError) as caught:
         stage.service.abandon_inactive()
     assert [type(exception) for exception in caught.value.exceptions] == [ThrottledError]
-    assert caught.value.done == 2
+    assert caught.value.completed == 2
     stage.connection._call = call
     result = [ada.get(f"/attempts/{attempt_id}").json()["status"] for attempt_id in attempt_ids]
     assert [number for number, status in enumerate(result) if status == "in-progress"] == [kind]
@@ -140,5 +140,5 @@ def test_an_unreadable_attempt_does_not_prevent_the_sweep_of_others(
     with pytest.raises(UnfinishedError) as caught:
         stage.service.abandon_inactive()
     assert [type(exception) for exception in caught.value.exceptions] == [UnreadableItemError]
-    assert caught.value.done == 1
+    assert caught.value.completed == 1
     assert ada.get(f"/attempts/{silent}").json()["status"] == "abandoned"

@@ -24,7 +24,7 @@ from keyplan_systems.web.development import development_key, issue_development_t
 from keyplan_systems.web.logs import JsonFormatter
 from keyplan_systems.web.middleware import access_log
 from keyplan_systems.web.server import Running
-from keyplan_systems.web.system import Built, Resources
+from keyplan_systems.web.system import BuiltSystem, Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 
@@ -42,7 +42,7 @@ def resources(engine: Engine | ServedEngine, clock: SystemClock, tmp_path: Path)
         yield Resources(connection, tmp_path, clock, verifier)
 
 
-def client(built: Built, server: Running, folder: Path) -> httpx.Client:
+def client(built: BuiltSystem, server: Running, folder: Path) -> httpx.Client:
     token = issue_development_token(development_key(folder / "k"), "ada", audience="todo", claims={"email": "a@x.org"})
     return httpx.Client(base_url=f"{server.url}/api/v1", headers={"Authorization": f"Bearer {token}"})
 

@@ -14,7 +14,7 @@ from keyplan.client.errors import TransactionFailedError
 from keyplan.clock import SystemClock
 from keyplan.design.declaring.patterns import Call
 from keyplan_systems.todo import design
-from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, Work
+from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, WritePlan
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_the_auditor_detects_duplicate_effects(stage: Stage, monkeypatch: pytest
         if stored_response is not None:
             return stored_response
         while True:
-            result: Work = work()
+            result: WritePlan = work()
             try:
                 self._connection.transact(*result.calls)
                 break

@@ -8,7 +8,7 @@ from keyplan import Entity, ItemKey, ItemWrite, KeyCondition, Table, everything,
 from keyplan.client.errors import AlreadyExistsError
 from keyplan_systems.web.authentication import Caller, install_verifier
 from keyplan_systems.web.health import in_thread, install_health
-from keyplan_systems.web.system import Built, Resources, System, Worker
+from keyplan_systems.web.system import BuiltSystem, Resources, System, Worker
 
 shelf = Table("shelf", pk="note_id")
 
@@ -37,7 +37,7 @@ def notes() -> KeyCondition:
     return everything()
 
 
-def build(resources: Resources) -> Built:
+def build(resources: Resources) -> BuiltSystem:
     app = FastAPI(title="Shelf")
     install_verifier(app, resources.verifier)
     install_health(app, {"table": in_thread(resources.connection.run, note_by_id("health"))})
@@ -67,7 +67,7 @@ def build(resources: Resources) -> Built:
         except AlreadyExistsError:
             return
 
-    return Built(app, (Worker("shelf dusting", lambda: 0),), sample)
+    return BuiltSystem(app, (Worker("shelf dusting", lambda: 0),), sample)
 
 
 SYSTEM = System("shelf", "Notes on a shelf", __name__, build)

@@ -16,7 +16,7 @@ from tests.browser import REQUIRED_VARIABLE
 from tests.systems.up.running_up import PATIENCE_S, get
 
 from keyplan_systems.up import registry
-from keyplan_systems.web.tour import BrowserMissingError, chromium_path, started
+from keyplan_systems.web.tour import BrowserMissingError, chromium_path, start_browser
 
 
 @contextmanager
@@ -75,7 +75,10 @@ def test_every_system_plays_in_a_browser() -> None:
 
 def test_without_playwright_the_demo_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
-    with pytest.raises(BrowserMissingError, match=r"pip install 'keyplan-systems\[browser\]'"), started(headless=True):
+    with (
+        pytest.raises(BrowserMissingError, match=r"pip install 'keyplan-systems\[browser\]'"),
+        start_browser(headless=True),
+    ):
         pass
 
 
@@ -83,7 +86,7 @@ def test_without_playwright_the_demo_names_the_extra_to_install(monkeypatch: pyt
 def test_without_a_display_the_demo_names_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(BrowserMissingError, match=r"--headless|playwright install"), started(headless=False):
+    with pytest.raises(BrowserMissingError, match=r"--headless|playwright install"), start_browser(headless=False):
         pass
 
 

@@ -15,7 +15,7 @@ from tests.systems.up.running_up import PATIENCE_S, get, running
 from keyplan_systems.up import registry
 from keyplan_systems.up.launch import Settings
 from keyplan_systems.web.health import install_health
-from keyplan_systems.web.system import Built, Resources, System, Worker
+from keyplan_systems.web.system import BuiltSystem, Resources, System, Worker
 
 pytestmark = pytest.mark.usefixtures("the_shelf")
 WELL = {"status": "ok", "done": 0, "failures": 0, "last_error": ""}
@@ -27,7 +27,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *systems: System) -> None:
     monkeypatch.setattr(registry, "load", by_name.__getitem__)
 
 
-def other(build: Callable[[Resources], Built], name: str = "other") -> System:
+def other(build: Callable[[Resources], BuiltSystem], name: str = "other") -> System:
     return System(name, "Another shelf", notes_system.__name__, build)
 
 
@@ -49,7 +49,7 @@ async def down() -> None:
     raise ConnectionError("db.internal refused")
 
 
-def with_broken_api(resources: Resources) -> Built:
+def with_broken_api(resources: Resources) -> BuiltSystem:
     built = notes_system.build(resources)
     assert isinstance(built.app, FastAPI)
     install_health(built.app, {"table": down})

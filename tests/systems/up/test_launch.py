@@ -42,7 +42,7 @@ from keyplan_systems.web.development import (
 )
 from keyplan_systems.web.secret import SECRET_VARIABLE
 from keyplan_systems.web.server import Running
-from keyplan_systems.web.system import Built, DemoStage, Resources, Worker, json_of
+from keyplan_systems.web.system import BuiltSystem, DemoStage, Resources, Worker, json_of
 
 pytestmark = pytest.mark.usefixtures("the_shelf")
 
@@ -85,7 +85,7 @@ def test_a_failing_worker_is_reported_without_its_data(tmp_path: Path, monkeypat
         failed.set()
         raise ValueError("the item of ann@example.org")
 
-    def build(resources: Resources) -> Built:
+    def build(resources: Resources) -> BuiltSystem:
         return replace(notes_system.build(resources), workers=(Worker("shelf dusting", stumble),))
 
     monkeypatch.setattr(registry, "load", lambda _name: replace(notes_system.SYSTEM, build=build))
@@ -313,7 +313,7 @@ def test_an_unknown_system_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_invalid_settings_of_a_system_are_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(_resources: Resources) -> Built:
+    def build(_resources: Resources) -> BuiltSystem:
         raise ValueError("SHELF_BOARDS is a whole number, not 'many'")
 
     monkeypatch.setattr(registry, "load", lambda _name: replace(notes_system.SYSTEM, build=build))
@@ -322,7 +322,7 @@ def test_invalid_settings_of_a_system_are_a_clear_error(tmp_path: Path, monkeypa
 
 
 def test_an_unreadable_sample_item_does_not_prevent_startup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(resources: Resources) -> Built:
+    def build(resources: Resources) -> BuiltSystem:
         def sample() -> None:
             resources.connection.run(notes_system.note_by_id("odd"))
 

@@ -75,7 +75,7 @@ def test_a_worker_that_fails_partly_continues_with_the_rest_immediately() -> Non
         del left[:count]
         if not left:
             done.set()
-        raise UnfinishedError.of([ValueError("this one never")], count)
+        raise UnfinishedError.from_errors([ValueError("this one never")], count)
 
     workers = Workers([Worker("stumbles", stumble, every_s=60)])
     workers.start()
@@ -97,7 +97,7 @@ def test_a_partly_failing_worker_delays_the_rest_by_seconds_only(
 
 def test_failures_are_shown_by_kind_and_logged_in_full(caplog: pytest.LogCaptureFixture) -> None:
     def stumble() -> int:
-        raise UnfinishedError.of([ValueError("item 42"), KeyError("item 43"), ValueError("item 44")], 0)
+        raise UnfinishedError.from_errors([ValueError("item 42"), KeyError("item 43"), ValueError("item 44")], 0)
 
     workers = Workers([Worker("stumbles", stumble)])
     workers.start()

@@ -280,7 +280,7 @@ def test_unreadable_and_unwritable_letters_do_not_delay_others(
     assert sorted(type(exception).__name__ for exception in caught.value.exceptions) == [
         "UnreadableItemError", "ValueError", "ValueError",
     ]  # fmt: skip
-    assert caught.value.done == 3
+    assert caught.value.completed == 3
     assert kinds(box) == ["admin_new_request", "admin_new_request", "received"]
     with pytest.raises(UnfinishedError):
         postman.send_overdue()

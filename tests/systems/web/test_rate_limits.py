@@ -91,11 +91,11 @@ def test_threads_cannot_exceed_a_bucket(clock: ManualClock) -> None:
 
 def test_slots_are_returned_and_limit_each_caller_separately() -> None:
     slots = Slots("sockets", 2, 30)
-    with slots.held("ada"), slots.held("bea"), slots.held("ada"):
-        with pytest.raises(TooManyRequestsError, match="At most 2 sockets") as refused, slots.held("ada"):
+    with slots.hold("ada"), slots.hold("bea"), slots.hold("ada"):
+        with pytest.raises(TooManyRequestsError, match="At most 2 sockets") as refused, slots.hold("ada"):
             pass
         assert refused.value.retry_after_s == 30
-    with slots.held("ada"), slots.held("ada"):
+    with slots.hold("ada"), slots.hold("ada"):
         pass
 
 

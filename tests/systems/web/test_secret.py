@@ -29,14 +29,14 @@ def test_replicas_derive_the_same_keys_and_each_purpose_has_its_own() -> None:
     first, second = (secret_from({SECRET_VARIABLE: TEXT}) for _ in range(2))
     assert first is not None
     assert second is not None
-    assert first.derived("cursors") == second.derived("cursors")
-    assert len({first.derived(purpose) for purpose in ("cursors", "tokens")} | {TEXT.encode()}) == 3
+    assert first.derive_key("cursors") == second.derive_key("cursors")
+    assert len({first.derive_key(purpose) for purpose in ("cursors", "tokens")} | {TEXT.encode()}) == 3
     signed = first.signing_key("tokens").sign(b"text")
     second.signing_key("tokens").public_key().verify(signed, b"text")
 
 
 def test_another_secret_derives_other_keys_and_is_not_shown() -> None:
-    assert Secret(b"a").derived("cursors") != Secret(b"b").derived("cursors")
+    assert Secret(b"a").derive_key("cursors") != Secret(b"b").derive_key("cursors")
     assert TEXT not in repr(secret_from({SECRET_VARIABLE: TEXT}))
 
 

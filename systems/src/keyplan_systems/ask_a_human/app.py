@@ -23,7 +23,7 @@ from keyplan_systems.ask_a_human.shapes import QUESTION_ID
 from keyplan_systems.ask_a_human.standings import Ranking
 from keyplan_systems.ask_a_human.sweeper import Sweeper
 from keyplan_systems.web.health import in_thread
-from keyplan_systems.web.system import Built, Resources, System, Worker
+from keyplan_systems.web.system import BuiltSystem, Resources, System, Worker
 
 CREDENTIALS = "KEYPLAN_ASK_A_HUMAN_FCM_CREDENTIALS"
 """Environment variable with the path of a JSON file that contains the credentials of a service account for Firebase
@@ -38,7 +38,7 @@ PROXIES = "KEYPLAN_ASK_A_HUMAN_TRUSTED_PROXIES"
 OUTBOX = "outbox.jsonl"
 
 
-def build(resources: Resources) -> Built:
+def build(resources: Resources) -> BuiltSystem:
     """Build the system's web application and workers.
 
     Raises ValueError for an invalid setting, and OSError for an unreadable file.
@@ -64,7 +64,7 @@ def build(resources: Resources) -> Built:
 
     app = application(service, {"table": table}, int(proxies))
     add_pages(app, service, int(proxies), web_push.public_text(push_key))
-    return Built(
+    return BuiltSystem(
         app,
         (
             Worker("ask-a-human sweep", Sweeper(service.base).run_once, every_s=2.0),

@@ -103,7 +103,7 @@ class Failures:
     def raise_if_any(self, done: int) -> None:
         """Raise an UnfinishedError with all recorded errors, if any. `done` is the number of completed tasks."""
         if self.found:
-            raise UnfinishedError.of(self.found, done)
+            raise UnfinishedError.from_errors(self.found, done)
 
 
 @dataclass(frozen=True)

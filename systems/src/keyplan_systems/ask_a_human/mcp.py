@@ -30,7 +30,7 @@ from keyplan_systems.ask_a_human.client_flow import Polling
 from keyplan_systems.ask_a_human.domain.requests import Audience
 from keyplan_systems.ask_a_human.wire import AgentCredentials, AgentQuestion
 from keyplan_systems.commands import ask_mcp
-from keyplan_systems.web.files import put_once
+from keyplan_systems.web.files import write_if_missing
 
 AGENT_VARIABLE: Final = "ASK_A_HUMAN_AGENT"
 SECRET_VARIABLE: Final = "ASK_A_HUMAN_SECRET"  # noqa: S105 - a name, not a secret
@@ -192,7 +192,7 @@ def credentials(url: str, path: Path, agent: str | None, secret: str | None) -> 
     if not path.exists():
         with AgentClient(url) as client:
             issued = client.register(f"mcp-{uuid.uuid4().hex[:12]}")
-        put_once(path, json.dumps({"url": url, **issued.model_dump()}).encode())
+        write_if_missing(path, json.dumps({"url": url, **issued.model_dump()}).encode())
     stored = json.loads(path.read_text("utf-8"))
     if stored.get("url") != url:
         raise ValueError(f"{path} holds the agent of {stored.get('url')}: choose another file with --credentials")

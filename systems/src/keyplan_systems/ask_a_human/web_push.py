@@ -29,7 +29,7 @@ from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Delivere
 from keyplan_systems.ask_a_human.domain.refusals import InvalidRequestError
 from keyplan_systems.ask_a_human.domain.timestamps import retry_after_s
 from keyplan_systems.ask_a_human.notifier import LONGEST_PAUSE_S, QUOTA_PAUSE_S, TIMEOUT_S, Notifier, PushMessage
-from keyplan_systems.web.files import KeyFileError, put_once
+from keyplan_systems.web.files import KeyFileError, write_if_missing
 from keyplan_systems.web.secret import Secret
 
 CONTACT_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_PUSH_CONTACT"
@@ -184,13 +184,13 @@ def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePr
     Raises KeyFileError if the file cannot be created, is readable by other users, or does not contain a P-256 key.
     """
     if secret is not None:
-        number = int.from_bytes(secret.derived("web push"), "big") % (_P256_ORDER - 1) + 1
+        number = int.from_bytes(secret.derive_key("web push"), "big") % (_P256_ORDER - 1) + 1
         return ec.derive_private_key(number, ec.SECP256R1())
     path = folder / KEY_FILE
     try:
         if not path.exists():
             private_key = ec.generate_private_key(ec.SECP256R1())
-            put_once(
+            write_if_missing(
                 path,
                 private_key.private_bytes(
                     serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

@@ -27,7 +27,7 @@ from keyplan_systems.web.browsing import install_pages
 from keyplan_systems.web.files import private_key
 from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.rate_limits import limit_from
-from keyplan_systems.web.system import Built, Resources, SamplePerson, System, Worker
+from keyplan_systems.web.system import BuiltSystem, Resources, SamplePerson, System, Worker
 
 DATABASE = "KEYPLAN_FORUM_DATABASE"
 """Environment variable with the URL of the SQL database (postgresql:// or sqlite:///). The default is a SQLite file in
@@ -47,7 +47,7 @@ can inspect them.
 """
 
 
-def build(resources: Resources) -> Built:
+def build(resources: Resources) -> BuiltSystem:
     """Build the forum's web application and workers. Raises ValueError for an invalid setting."""
     url = os.environ.get(DATABASE) or f"sqlite:///{resources.folder / 'forum.db'}"
     migrations.upgrade(url)
@@ -92,7 +92,7 @@ def build(resources: Resources) -> Built:
     ).router()
     app = application(service, resources.verifier, resources.clock, checks, sockets=sockets, lifespan=feed.lifespan)
     install_pages(app, PAGES, pages_router)
-    return Built(
+    return BuiltSystem(
         app,
         (
             Worker("forum log", service.carry_log, every_s=0.5),

@@ -111,7 +111,7 @@ class Sockets:
         @router.websocket("/ws")
         async def connect(websocket: WebSocket, token: str | None = None) -> None:
             user_id = user_of(await _connecting(websocket, token))
-            with self._slots.held(user_id):
+            with self._slots.hold(user_id):
                 await self.serve(websocket, user_id)
 
         return router

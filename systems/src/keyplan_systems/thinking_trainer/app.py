@@ -15,7 +15,7 @@ from keyplan_systems.thinking_trainer.sample import PEOPLE, load_sample
 from keyplan_systems.thinking_trainer.service import Service
 from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from
-from keyplan_systems.web.system import Built, Resources, System, Worker
+from keyplan_systems.web.system import BuiltSystem, Resources, System, Worker
 
 MODEL = "KEYPLAN_TRAINER_MODEL"
 """Environment variable with the ID of a model on Amazon Bedrock that grades attempts. If it is unset, the fixed rubric
@@ -30,7 +30,7 @@ GRADING = Limit("graded attempts", 60, 3_600)
 """Default limit on graded attempts per user: 60 per hour. A user needs several minutes to complete an attempt."""
 
 
-def build(resources: Resources) -> Built:
+def build(resources: Resources) -> BuiltSystem:
     """Build the trainer.
 
     Raises ImportError if a model is configured but boto3 is not installed, and ValueError if a setting is invalid.
@@ -54,7 +54,7 @@ def build(resources: Resources) -> Built:
         done = runner.run_once()
         return done.delivered + done.failed
 
-    return Built(
+    return BuiltSystem(
         application(
             service,
             resources.verifier,

@@ -22,10 +22,10 @@ from keyplan_systems.thinking_trainer.domain.profiles import WEAK_BELOW, Profile
 from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS, MAX_SCORE, WEIGHT_TENTHS, Dimension
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty
 from keyplan_systems.thinking_trainer.service import ConcurrentChangeError, Service
-from keyplan_systems.web.browsing import Form, FormFields, Person, page_router, site
+from keyplan_systems.web.browsing import Form, FormFields, Person, page_router, system_pages
 from keyplan_systems.web.problems import Problem
 
-PAGES = site(
+PAGES = system_pages(
     "keyplan_systems.thinking_trainer",
     "Critical-thinking trainer",
     (

@@ -185,7 +185,7 @@ class Service:
             except RunError as error:
                 failures.append(error)
         if failures:
-            raise UnfinishedError.of(failures, given_up)
+            raise UnfinishedError.from_errors(failures, given_up)
         return given_up
 
     def _abandon_if_inactive(self, attempt_id: str) -> bool:

@@ -15,7 +15,7 @@ from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.sample import PEOPLE, load_sample
 from keyplan_systems.todo.service import Service
 from keyplan_systems.web.health import in_thread
-from keyplan_systems.web.system import Built, Resources, System, Worker
+from keyplan_systems.web.system import BuiltSystem, Resources, System, Worker
 
 RETENTION = "KEYPLAN_TODO_COMPLETED_RETENTION_DAYS"
 """Environment variable with the number of days for which completed tasks are kept. If it is unset, they are kept
@@ -28,14 +28,14 @@ in the system's data folder.
 REFRESHED_EVERY_S = 15.0
 
 
-def build(resources: Resources) -> Built:
+def build(resources: Resources) -> BuiltSystem:
     """Build the to-do system. Raises ValueError for invalid settings."""
     service = Service.over(resources.connection, resources.clock, _policy())
 
     table = in_thread(resources.connection.run, answer_given("health", "health"))
     deletions = Worker("todo deletions", service.deletions.run_once, every_s=2.0)
     lake_workers, dashboard, close = _lake(resources)
-    return Built(
+    return BuiltSystem(
         application(service, resources.verifier, resources.clock, {"table": table}, dashboard),
         (deletions, *lake_workers),
         partial(load_sample, service, resources.clock),

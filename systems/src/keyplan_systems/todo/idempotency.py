@@ -19,9 +19,9 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Idempotency
 from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, KeyReusedError, RefusalError
 from keyplan_systems.web import idempotency
-from keyplan_systems.web.idempotency import ANSWER_RETENTION, IN_PROGRESS, MAX_ATTEMPTS, Answer, Request, Work
+from keyplan_systems.web.idempotency import ANSWER_RETENTION, IN_PROGRESS, MAX_ATTEMPTS, Answer, Request, WritePlan
 
-__all__ = ["IN_PROGRESS", "MAX_ATTEMPTS", "Answer", "IdempotencyKeys", "Request", "Work"]
+__all__ = ["IN_PROGRESS", "MAX_ATTEMPTS", "Answer", "IdempotencyKeys", "Request", "WritePlan"]
 
 _STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, WriteConflictError)
 """Errors that are raised if an item was changed concurrently. The request is then repeated with the current items."""
@@ -41,7 +41,7 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         Raises KeyReusedError if the key belongs to a different request.
         """
         try:
-            self._connection.run(self.keep(request, Work([], IN_PROGRESS), self.now()))
+            self._connection.run(self.store_record(request, WritePlan([], IN_PROGRESS), self.now()))
         except AlreadyExistsError:
             return self.stored_answer(request)
         return None
@@ -51,58 +51,58 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
 
         If an identical request has already stored a response, that response is returned.
         """
-        work = Work([], 200, body)
+        plan = WritePlan([], 200, body)
         try:
-            self._connection.run(design.finish_answer(_record(request, work, self.now())))
+            self._connection.run(design.finish_answer(_record(request, plan, self.now())))
         except AlreadyExistsError:
             answer = self.stored_answer(request)
             if answer is None:
                 raise
             return answer
-        return Answer(work.status, work.content)
+        return Answer(plan.status, plan.content)
 
     def read_record(self, request: Request) -> Call[Any]:
         """Return the call that reads the stored response to a request."""
         return design.answer_given(request.user_id, request.key)
 
-    def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
+    def store_record(self, request: Request, plan: WritePlan, now: datetime) -> WriteCall[Any]:
         """Return the call that stores the response to a request, unless a response with the same key is already stored.
         An expired response is overwritten.
         """
-        return design.remember_answer(_record(request, work, now))
+        return design.remember_answer(_record(request, plan, now))
 
-    def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - all requests are repeated in the same way
+    def check_failure(self, plan: WritePlan, error: TransactionFailedError) -> None:  # noqa: ARG002 - all requests are repeated in the same way
         """Raise the cause of a failed transaction, or return if the only causes are concurrent changes. After a return,
         the caller repeats the work with the current items.
 
         Raises AddressTakenError if the email address is in use. Otherwise, raises the first cause that is not a
         concurrent change.
         """
-        for reason in failed.reasons:
+        for reason in error.reasons:
             if isinstance(reason, UniqueTakenError):
-                raise AddressTakenError.of(reason) from failed
+                raise AddressTakenError.of(reason) from error
             if reason is not None and not isinstance(reason, _STALE):
-                raise reason from failed
+                raise reason from error
 
-    def key_reused(self) -> KeyReusedError:
+    def key_reused_error(self) -> KeyReusedError:
         """Return the error for a key that was already used for a different request."""
         return KeyReusedError("This Idempotency-Key was sent with another request before.")
 
-    def busy(self) -> ConflictError:
+    def busy_error(self) -> ConflictError:
         """Return the error for a request that failed after all attempts because of concurrent writes."""
         return ConflictError("The same items are changed concurrently; send the request again.")
 
 
-def _record(request: Request, work: Work, now: datetime) -> Idempotency:
-    pk, sk = work.target or (None, None)
+def _record(request: Request, plan: WritePlan, now: datetime) -> Idempotency:
+    pk, sk = plan.target or (None, None)
     return Idempotency(
         user_id=request.user_id,
         request_key=request.key,
         fingerprint=request.fingerprint,
-        response_data=work.content.decode(),
+        response_data=plan.content.decode(),
         target_task_pk=pk,
         target_task_sk=sk,
-        http_status_code=work.status,
+        http_status_code=plan.status,
         created_at=now,
         expiration_timestamp=now + ANSWER_RETENTION,
     )

@@ -31,10 +31,10 @@ from keyplan_systems.todo.quick_add import read_line
 from keyplan_systems.todo.refusals import InvalidError, MissingError, RefusalError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.todo.service_lists import Lists, TaskSelection
-from keyplan_systems.web.browsing import Form, FormFields, Person, page_router, site
+from keyplan_systems.web.browsing import Form, FormFields, Person, page_router, system_pages
 from keyplan_systems.web.sign_in import local_path
 
-PAGES = site(
+PAGES = system_pages(
     "keyplan_systems.todo",
     "To-do",
     (Link("Tasks", "app/", "list"), Link("Dashboard", "app/dashboard", "chart")),

@@ -15,7 +15,7 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import task_body
 from keyplan_systems.todo.domain import Policy, changed_task, completion, new_task_id, utc_now
 from keyplan_systems.todo.entities import Priority, Status, Task
-from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, Work
+from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, WritePlan
 from keyplan_systems.todo.refusals import ConflictError, MissingError
 from keyplan_systems.todo.service_users import Person, Users
 from keyplan_systems.web.request_context import omit_unreadable
@@ -51,15 +51,15 @@ class Tasks:
         """Create a task. If the caller's user does not exist, it is also created."""
         tried = False
 
-        def work() -> Work:
+        def make_plan() -> WritePlan:
             nonlocal tried
             if tried:  # the first attempt failed: the user is missing or is being deleted
                 self._users.current(person)
             tried = True
             task = self._new_task(person.user_id, fields)
-            return Work([design.create_task_of_user(task)], 201, task_body(task), _place(task))
+            return WritePlan([design.create_task_of_user(task)], 201, task_body(task), _place(task))
 
-        return self._idempotency.answer(request, work)
+        return self._idempotency.answer(request, make_plan)
 
     def change(
         self, request: Request, user_id: str, task_id: str, changes: Mapping[str, Any], seen_version: int | None
@@ -69,22 +69,22 @@ class Tasks:
         If `seen_version` is given, the task is changed only if it still has this version.
         """
 
-        def work() -> Work:
+        def make_plan() -> WritePlan:
             task = self._read_at_version(user_id, task_id, seen_version)
             changed = changed_task(task, changes, utc_now(self._clock), self._policy)
             body = task_body(changed.model_copy(update={"version": task.version + 1}))
-            return Work([design.replace_task(changed)], 200, body, _place(task))
+            return WritePlan([design.replace_task(changed)], 200, body, _place(task))
 
-        return self._idempotency.answer(request, work)
+        return self._idempotency.answer(request, make_plan)
 
     def delete(self, request: Request, user_id: str, task_id: str, seen_version: int | None) -> Answer:
         """Delete a task. If `seen_version` is given, the task is deleted only if it still has this version."""
 
-        def work() -> Work:
+        def make_plan() -> WritePlan:
             task = self._read_at_version(user_id, task_id, seen_version)
-            return Work([design.delete_task(user_id, task_id, task.version)], 204, None, _place(task))
+            return WritePlan([design.delete_task(user_id, task_id, task.version)], 204, None, _place(task))
 
-        return self._idempotency.answer(request, work)
+        return self._idempotency.answer(request, make_plan)
 
     # Bulk.
 
@@ -117,14 +117,14 @@ class Tasks:
         ]
         return self._idempotency.finish(request, {"results": results, "more": chosen["more"]})
 
-    def _part(self, request: Request, part: str, work: Callable[[], Work]) -> Any:
-        """Return the result of one step of a bulk request. `work` is run only once, and its result is stored.
+    def _part(self, request: Request, part: str, make_plan: Callable[[], WritePlan]) -> Any:
+        """Return the result of one step of a bulk request. `make_plan` is run only once, and its result is stored.
 
         The idempotency key of a step contains a space, which the key of a request cannot contain.
         """
-        return orjson.loads(self._idempotency.first(replace(request, key=f"{request.key} {part}"), work).body)
+        return orjson.loads(self._idempotency.execute(replace(request, key=f"{request.key} {part}"), make_plan).body)
 
-    def _change_status(self, user_id: str, task_id: str, status: Status) -> Work:
+    def _change_status(self, user_id: str, task_id: str, status: Status) -> WritePlan:
         task = self._connection.run(design.task_by_id(user_id, task_id))
         if task is None or task.status is status:
             return _result(task_id, "missing" if task is None else "unchanged")
@@ -139,14 +139,14 @@ class Tasks:
         )
         return replace(_result(task_id, "updated"), calls=[call], target=_place(task))
 
-    def _completed(self, user_id: str) -> Work:
+    def _completed(self, user_id: str) -> WritePlan:
         page = self._connection.run(
             design.tasks_with_status(user_id, Status.COMPLETED), limit=AT_ONCE, unreadable=omit_unreadable
         )
         chosen = [task.task_id for task in page]
-        return Work([], 200, {"task_ids": chosen, "more": page.cursor is not None})
+        return WritePlan([], 200, {"task_ids": chosen, "more": page.cursor is not None})
 
-    def _delete_completed(self, user_id: str, task_id: str) -> Work:
+    def _delete_completed(self, user_id: str, task_id: str) -> WritePlan:
         task = self._connection.run(design.task_by_id(user_id, task_id))
         if task is None or task.status is not Status.COMPLETED:
             return _result(task_id, "missing" if task is None else "kept")
@@ -167,8 +167,8 @@ class Tasks:
         return task
 
 
-def _result(task_id: str, outcome: str) -> Work:
-    return Work([], 200, {"task_id": task_id, "outcome": outcome})
+def _result(task_id: str, outcome: str) -> WritePlan:
+    return WritePlan([], 200, {"task_id": task_id, "outcome": outcome})
 
 
 def _place(task: Task) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import user_body
 from keyplan_systems.todo.domain import stored_email, utc_now
 from keyplan_systems.todo.entities import Deletion, User
-from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, Work
+from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, WritePlan
 from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, InvalidError, MissingError
 from keyplan_systems.web.request_context import omit_unreadable
 
@@ -72,13 +72,13 @@ class Users:
     def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
         """Create the caller's user. Fields that the request omits are copied from the token."""
 
-        def work() -> Work:
+        def make_plan() -> WritePlan:
             if self._connection.run(design.user_by_id(person.user_id)) is not None:
                 raise ConflictError("The user is there already.")
             user = self._new_user(person, fields)
-            return Work([design.create_user(user)], 201, user_body(user))
+            return WritePlan([design.create_user(user)], 201, user_body(user))
 
-        return self._answer(request, work)
+        return self._answer(request, make_plan)
 
     def change(self, request: Request, person: Person, changes: Mapping[str, Any], seen_version: int | None) -> Answer:
         """Change the email address or name of the caller's user.
@@ -87,7 +87,7 @@ class Users:
         token verifies is reserved for the user. Any other address is stored as unverified and not reserved.
         """
 
-        def work() -> Work:
+        def make_plan() -> WritePlan:
             user = self.current(person)
             if seen_version not in {None, user.version}:
                 raise ConflictError(f"The user has version {user.version}.")
@@ -97,9 +97,9 @@ class Users:
                 fields |= _address(person, changes["email"], now)
             changed = User.model_validate({**user.model_dump(), **fields, "updated_at": now})
             body = user_body(changed.model_copy(update={"version": user.version + 1}))
-            return Work([design.replace_user(changed)], 200, body)
+            return WritePlan([design.replace_user(changed)], 200, body)
 
-        return self._answer(request, work)
+        return self._answer(request, make_plan)
 
     def release_address(self, request: Request, user_id: str) -> Answer:
         """Release a user's reserved email address on behalf of an administrator, so that its owner can verify it.
@@ -107,7 +107,7 @@ class Users:
         The user keeps the address as an unverified address.
         """
 
-        def work() -> Work:
+        def make_plan() -> WritePlan:
             user = self._connection.run(design.user_by_id(user_id))
             if user is None:
                 raise MissingError("No such user.")
@@ -115,16 +115,16 @@ class Users:
                 raise ConflictError("The user has no reserved e-mail address.")
             released = self._released(user)
             body = user_body(released.model_copy(update={"version": user.version + 1}))
-            return Work([design.replace_user(released)], 200, body)
+            return WritePlan([design.replace_user(released)], 200, body)
 
-        return self._idempotency.answer(request, work)
+        return self._idempotency.answer(request, make_plan)
 
     def delete(self, request: Request, user_id: str) -> Answer:
         """Start the deletion of the caller's user account. From then on, the user's writes are rejected, and a job
         deletes the user's tasks.
         """
 
-        def work() -> Work:
+        def make_plan() -> WritePlan:
             user = self._connection.run(design.user_by_id(user_id))
             if user is None:
                 raise MissingError("No such user.")
@@ -133,9 +133,9 @@ class Users:
             now = utc_now(self._clock)
             leaving = user.model_copy(update={"deleting_since": now, "updated_at": now})
             calls = [design.replace_user(leaving), design.begin_deletion(Deletion(user_id=user_id, since=now))]
-            return Work(calls, 202, {"user_id": user_id, "status": "deleting"})
+            return WritePlan(calls, 202, {"user_id": user_id, "status": "deleting"})
 
-        return self._idempotency.answer(request, work)
+        return self._idempotency.answer(request, make_plan)
 
     def page(self, limit: int, cursor: str | None) -> Page[User]:
         """Return a page of all users for administrators. The users are read with a scan."""
@@ -161,18 +161,18 @@ class Users:
                 raise ConflictError(_LEAVING) from None
             return stored
 
-    def _answer(self, request: Request, work: Callable[[], Work]) -> Answer:
+    def _answer(self, request: Request, make_plan: Callable[[], WritePlan]) -> Answer:
         """Execute a request once and return the response.
 
         If the requested email address is reserved for a user who never verified it, the address is released and the
         request is executed again.
         """
         try:
-            return self._idempotency.answer(request, work)
+            return self._idempotency.answer(request, make_plan)
         except AddressTakenError as error:
             if not self._release_unverified(error.owner_id):
                 raise
-            return self._idempotency.answer(request, work)
+            return self._idempotency.answer(request, make_plan)
 
     def _release_unverified(self, holder_id: str | None) -> bool:
         """Release an email address that is reserved for the user `holder_id`, unless this user has verified it. Return

@@ -17,7 +17,7 @@ from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, key_of, prepa
 from keyplan_systems.web.development import issue_development_token
 from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import DemoStage, System
-from keyplan_systems.web.tour import BrowserMissingError, Tour, started
+from keyplan_systems.web.tour import BrowserMissingError, Tour, start_browser
 
 Say = Callable[[str], None]
 
@@ -95,8 +95,8 @@ def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
     The windows of the last system stay open until the user closes them.
     """
     try:
-        with started(headless=show.headless) as browser:
-            from playwright.sync_api import Error  # noqa: PLC0415 - `started` has checked that it is installed
+        with start_browser(headless=show.headless) as browser:
+            from playwright.sync_api import Error  # noqa: PLC0415 - `start_browser` has checked that it is installed
 
             tour = None
             try:

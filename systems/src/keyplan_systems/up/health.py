@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from keyplan_systems.up.workers import State, Workers
 from keyplan_systems.web.health import checks_of, run_checks
-from keyplan_systems.web.system import Built
+from keyplan_systems.web.system import BuiltSystem
 
 Status: TypeAlias = Literal["ok", "degraded", "failing"]
 
@@ -31,7 +31,7 @@ class SystemHealth:
     """
 
     @classmethod
-    async def of(cls, built: Built, workers: Workers) -> SystemHealth:
+    async def of(cls, built: BuiltSystem, workers: Workers) -> SystemHealth:
         """Run the health checks of a system, and return their results together with the states of its workers."""
         checks = await run_checks(checks_of(built.app))
         states = [state for state in workers.states if state.worker in built.workers]
@@ -42,7 +42,7 @@ class SystemHealth:
         )
 
 
-async def health_of_all(systems: Iterable[Built], workers: Workers) -> list[SystemHealth]:
+async def health_of_all(systems: Iterable[BuiltSystem], workers: Workers) -> list[SystemHealth]:
     """Return the health of each system, in the same order. All health checks run concurrently."""
     return await asyncio.gather(*(SystemHealth.of(built, workers) for built in systems))
 

@@ -65,7 +65,7 @@ def _system(hosted: Hosted, health: Mapping[str, Any], root: str, workers: Seque
         suppressed=len(hosted.report.suppressed),
         month=f"${hosted.month.total:,.2f}",
         workers=workers,
-        people=[PersonCard(person.subject, person.name, person.about, person.roles) for person in system.people],
+        people=[PersonCard(person.subject, person.name, person.description, person.roles) for person in system.people],
     )
 
 

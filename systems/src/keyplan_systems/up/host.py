@@ -27,7 +27,7 @@ from keyplan_systems.up.registry import Hosted
 from keyplan_systems.up.workers import Workers
 from keyplan_systems.web.authentication import install_verifier, principal_of
 from keyplan_systems.web.browsing import viewer_of
-from keyplan_systems.web.health import health_answer, hide_details
+from keyplan_systems.web.health import health_response, hide_details
 from keyplan_systems.web.pages import with_security_headers
 from keyplan_systems.web.problems import Problem, ProblemStyle, framework_problem, problem_response
 from keyplan_systems.web.sign_in import SampleSignIn, SignIn
@@ -131,14 +131,14 @@ class Host:
         status = overall(systems)
         names = [entry.system.name for entry in self.hosted]
         body = {"status": status, "systems": {name: health.body for name, health in zip(names, systems, strict=True)}}
-        return health_answer(request, body, 503 if status == "failing" else 200)
+        return health_response(request, body, 503 if status == "failing" else 200)
 
     async def _system_health(self, request: Request) -> Response:
         named = [entry for entry in self.hosted if entry.system.name == request.path_params["system"]]
         if not named:
             raise HTTPException(404)
         system = await SystemHealth.of(named[0].built, self.workers)
-        return health_answer(request, system.body, 200 if system.status == "ok" else 503)
+        return health_response(request, system.body, 200 if system.status == "ok" else 503)
 
 
 class _Guard:
@@ -173,7 +173,7 @@ class _Guard:
 
 
 async def _liveness(request: Request) -> Response:
-    return health_answer(request, {"status": "ok"}, 200)
+    return health_response(request, {"status": "ok"}, 200)
 
 
 async def _not_found(_request: Request, error: Exception) -> Response:

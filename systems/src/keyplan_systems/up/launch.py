@@ -46,7 +46,7 @@ from keyplan_systems.web.secret import SECRET_VARIABLE, Secret, secret_from
 from keyplan_systems.web.server import server_config
 from keyplan_systems.web.sessions import Sessions
 from keyplan_systems.web.sign_in import NoSignIn, Provider, ProviderSignIn, SampleSignIn, SignIn, system_at
-from keyplan_systems.web.system import Built, Resources, System
+from keyplan_systems.web.system import BuiltSystem, Resources, System
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 if TYPE_CHECKING:
@@ -163,7 +163,9 @@ def prepare(
     public_url = (settings.public_url or address).rstrip("/")
     key = secret or key_of(settings.folder)
     sign_in = _sign_in(settings, systems, key, public_url, partial(_id_tokens, settings, verifier, stack, clock))
-    sessions = partial(Sessions, key=key.derived("sessions"), clock=clock, is_secure=public_url.startswith("https://"))
+    sessions = partial(
+        Sessions, key=key.derive_key("sessions"), clock=clock, is_secure=public_url.startswith("https://")
+    )
     console = _console(settings, designs, connection, engine, stack)
     host = Host(
         hosted,
@@ -236,7 +238,7 @@ def _sign_in(
         return NoSignIn("Sign-in is not configured: start the server with --client-id.")
     client_secret = os.environ.get(CLIENT_SECRET_VARIABLE) or None
     provider = Provider(settings.issuer, settings.client_id, id_tokens(), public_url, client_secret)
-    return ProviderSignIn(provider, key.derived("sign-in"), wording=wording)
+    return ProviderSignIn(provider, key.derive_key("sign-in"), wording=wording)
 
 
 def _id_tokens(settings: Settings, verifier: TokenVerifier, stack: ExitStack, clock: Clock) -> TokenVerifier:
@@ -298,7 +300,7 @@ def _connection(
 ) -> tuple[Connection, Engine | None]:
     try:
         # Cursors remain valid across restarts, and between processes that share a folder or a secret.
-        cursor_key = (secret or key_of(settings.folder)).derived("cursors")
+        cursor_key = (secret or key_of(settings.folder)).derive_key("cursors")
         if settings.url is not None:
             connection = keyplan.connect(settings.url, clock=clock, cursor_key=cursor_key, meter=Meter())
             return stack.enter_context(connection), None
@@ -321,7 +323,7 @@ def _create(connection: Connection, designs: dict[str, Design], say: Callable[[s
         raise UpError(_reason(error)) from error
 
 
-def _built(system: System, resources: Resources) -> Built:
+def _built(system: System, resources: Resources) -> BuiltSystem:
     try:
         return system.build(resources)
 
@@ -329,7 +331,7 @@ def _built(system: System, resources: Resources) -> Built:
         raise UpError(f"{system.name} cannot start: {_reason(error)}") from error
 
 
-def _load_sample(system: System, built: Built, say: Callable[[str], None]) -> None:
+def _load_sample(system: System, built: BuiltSystem, say: Callable[[str], None]) -> None:
     try:
         built.load_sample()
     except UnreadableItemError as error:  # items of another program in the table must not prevent the start

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from keyplan.check.checking import Report
 from keyplan.cost.estimate import Estimate
 from keyplan.design.declaring.design import Design
-from keyplan_systems.web.system import Built, System
+from keyplan_systems.web.system import BuiltSystem, System
 
 NAMES: tuple[str, ...] = ("ask_a_human", "venue_booking", "forum", "thinking_trainer", "todo")
 """Names of the systems, in the order in which they are shown. The module `keyplan_systems.NAME.app` of each system
@@ -24,7 +24,7 @@ class Hosted:
     design: Design
     report: Report
     month: Estimate
-    built: Built
+    built: BuiltSystem
 
 
 def load(name: str) -> System:

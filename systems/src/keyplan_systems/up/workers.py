@@ -101,7 +101,7 @@ class Workers:
             state.last_error = _kind(error)
             state.is_unfinished = isinstance(error, UnfinishedError)
             _log_failure(error, state)
-            did = error.done if isinstance(error, UnfinishedError) else 0
+            did = error.completed if isinstance(error, UnfinishedError) else 0
         else:
             state.failures, state.last_error = 0, ""
             if not did:

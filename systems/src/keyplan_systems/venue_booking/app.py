@@ -18,12 +18,12 @@ from keyplan_systems.venue_booking.sample import load_sample
 from keyplan_systems.venue_booking.service import Service
 from keyplan_systems.venue_booking.settings import settings_from
 from keyplan_systems.web.health import in_thread
-from keyplan_systems.web.system import Built, Resources, SamplePerson, System, Worker
+from keyplan_systems.web.system import BuiltSystem, Resources, SamplePerson, System, Worker
 
 LATE_LETTERS_EVERY_S = 60.0
 
 
-def build(resources: Resources) -> Built:
+def build(resources: Resources) -> BuiltSystem:
     """Build the system. Raises ValueError for an invalid setting."""
     settings = settings_from(resources.folder)
     service = Service.over(resources.connection, resources.clock, settings.venue)
@@ -34,7 +34,7 @@ def build(resources: Resources) -> Built:
     checks = {"table": in_thread(resources.connection.run, user_by_id("health"))}
     app = application(service, resources.verifier, resources.clock, checks, settings.room.domain)
     install_venue_pages(app, service, writer)
-    return Built(
+    return BuiltSystem(
         app,
         (
             Worker("venue letters", lambda: runner.run_once().delivered),

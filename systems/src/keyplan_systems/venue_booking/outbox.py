@@ -135,7 +135,7 @@ class Postman:
             except Exception as error:  # noqa: BLE001 - no exception may delay other letters
                 failures.append(error)
         if failures:
-            raise UnfinishedError.of(failures, sent)
+            raise UnfinishedError.from_errors(failures, sent)
         return sent
 
     def _keep(self, item: OutboxItem, sent: Sent) -> None:

@@ -47,7 +47,7 @@ from keyplan_systems.venue_booking.domain.outcomes import (
 from keyplan_systems.venue_booking.domain.refusals import EmailTakenError, KeyReusedError, RefusalError, TryAgainError
 from keyplan_systems.venue_booking.domain.users import Status
 from keyplan_systems.venue_booking.entities import AnswerItem
-from keyplan_systems.web.idempotency import ANSWER_RETENTION, IdempotencyKeys, Request, Work
+from keyplan_systems.web.idempotency import ANSWER_RETENTION, IdempotencyKeys, Request, WritePlan
 
 _REFUSED_CONDITION = (AlreadyExistsError, ConditionFailedError, NotFoundError, UniqueTakenError, VersionConflictError)
 
@@ -69,7 +69,7 @@ class Step(Generic[T]):
 
 
 @dataclass(frozen=True)
-class _StepWork(Work):
+class _StepPlan(WritePlan):
     before: Status | None = None
 
 
@@ -82,32 +82,32 @@ class _MutationKeys(IdempotencyKeys):
         """Return the call that reads the stored response to a request."""
         return reads.answer_given(request.user_id, request.key)
 
-    def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
+    def store_record(self, request: Request, plan: WritePlan, now: datetime) -> WriteCall[Any]:
         """Return the call that stores the response, unless a response is already stored."""
         return writes.remember_answer(
             AnswerItem(
                 user_id=request.user_id,
                 request_key=request.key,
                 fingerprint=request.fingerprint,
-                response_data=work.content.decode(),
-                http_status_code=work.status,
+                response_data=plan.content.decode(),
+                http_status_code=plan.status,
                 created_at=now,
                 expires_at=now + ANSWER_RETENTION,
             )
         )
 
-    def check(self, work: Work, failed: TransactionFailedError) -> None:
+    def check_failure(self, plan: WritePlan, error: TransactionFailedError) -> None:
         """Raise the domain error for a failed transaction."""
-        assert isinstance(work, _StepWork)
-        raise _refusal(work.calls[0], failed.reasons[:-1], work.before) from failed
+        assert isinstance(plan, _StepPlan)
+        raise _refusal(plan.calls[0], error.reasons[:-1], plan.before) from error
 
-    def key_reused(self) -> KeyReusedError:
+    def key_reused_error(self) -> KeyReusedError:
         """Return the error for an idempotency key that was already used for another mutation."""
         return KeyReusedError(
             "This idempotency key was sent with another mutation before.", {"field": "idempotencyKey"}
         )
 
-    def busy(self) -> TryAgainError:
+    def busy_error(self) -> TryAgainError:
         """Return the error for a mutation that failed after all attempts because of concurrent writes."""
         return TryAgainError("Too many concurrent writes. Please try again.")
 
@@ -125,12 +125,12 @@ def act(base: Base, request: Request | None, kind: type[T], step: Callable[[], S
         return result.result
     adapter = TypeAdapter(kind)
 
-    def work() -> Work:
+    def make_plan() -> WritePlan:
         result = step()
-        return _StepWork([result.call], 200, adapter.dump_json(result.result), before=result.before)
+        return _StepPlan([result.call], 200, adapter.dump_json(result.result), before=result.before)
 
     try:
-        answer = _MutationKeys(base.connection, base.clock).answer(request, work)
+        answer = _MutationKeys(base.connection, base.clock).answer(request, make_plan)
     except (WriteConflictError, ThrottledError) as error:
         raise TryAgainError("Too many concurrent writes. Please try again.") from error
     return adapter.validate_json(answer.body)

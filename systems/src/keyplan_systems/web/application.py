@@ -68,20 +68,20 @@ class LazyRoute(APIRoute):
         self.name = options.get("name") or get_name(endpoint)
         self.methods = {method.upper() for method in options.get("methods") or ("GET",)}
         self.path_regex, self.path_format, self.param_convertors = compile_path(path)
-        self._unbuilt: dict[str, Any] | None = options
-        self._building = threading.RLock()
+        self._pending_options: dict[str, Any] | None = options
+        self._build_lock = threading.RLock()
 
     def __getattr__(self, attribute: str) -> Any:
         """Return an attribute that only a built route has. The route is built if necessary."""
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        with self._building:
-            options, self._unbuilt = self._unbuilt, None
+        with self._build_lock:
+            options, self._pending_options = self._pending_options, None
             if options is not None:
                 try:
                     super().__init__(self.path, self.endpoint, **options)
                 except BaseException:
-                    self._unbuilt = options  # the next request raises the same error
+                    self._pending_options = options  # the next request raises the same error
                     raise
         return object.__getattribute__(self, attribute)
 

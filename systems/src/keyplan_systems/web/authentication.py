@@ -56,7 +56,7 @@ def admit(connection: HTTPConnection, subject: str) -> None:
         limiter.take(subject)
 
 
-def admitted(connection: HTTPConnection, principal: Principal) -> Principal:
+def admit_principal(connection: HTTPConnection, principal: Principal) -> Principal:
     """Count a request against the user's rate limit, add the user to the request's log line, and return `principal`.
 
     Raises TooManyRequestsError if the limit is exceeded.
@@ -90,7 +90,7 @@ async def authenticate(connection: HTTPConnection, token: str) -> Principal:
         raise Problem(
             503, "Tokens cannot be verified: the issuer's keys are unavailable.", headers={"Retry-After": "30"}
         ) from error
-    return admitted(connection, principal)
+    return admit_principal(connection, principal)
 
 
 async def current_principal(
@@ -104,7 +104,7 @@ async def current_principal(
         principal = principal_of_session(request)
         if principal is None:
             raise unauthorized()
-        return admitted(request, principal)
+        return admit_principal(request, principal)
     return await authenticate(request, credentials.credentials)
 
 

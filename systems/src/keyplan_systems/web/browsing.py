@@ -29,7 +29,7 @@ from starlette.responses import RedirectResponse, Response
 
 from keyplan.pages import Link, Pages, Viewer, Wording, root_of
 from keyplan_systems.web.application import LazyRoute
-from keyplan_systems.web.authentication import admitted, unauthorized
+from keyplan_systems.web.authentication import admit_principal, unauthorized
 from keyplan_systems.web.problems import Problem, problem_of
 from keyplan_systems.web.sessions import CSRF_HEADER, Session, session_of
 from keyplan_systems.web.tokens import Principal
@@ -77,23 +77,23 @@ def current_person(request: Request) -> Principal:
     principal = current_session(request).principal
     if principal is None:
         raise SignInNeededError
-    return admitted(request, principal)
+    return admit_principal(request, principal)
 
 
 async def checked_form(request: Request) -> FormFields:
     """Return the submitted form. Raises `Problem` with status 403 if it does not contain the session's CSRF token."""
     fields = FormFields(await request.form())
-    current_session(request).check(fields.pop("csrf", None) or request.headers.get(CSRF_HEADER))
+    current_session(request).check_csrf(fields.pop("csrf", None) or request.headers.get(CSRF_HEADER))
     return fields
 
 
 Person: TypeAlias = Annotated[Principal, Depends(current_person)]
 Form: TypeAlias = Annotated[FormFields, Depends(checked_form)]
-Visit: TypeAlias = Annotated[Session, Depends(current_session)]
+CurrentSession: TypeAlias = Annotated[Session, Depends(current_session)]
 """Dependency that returns the visitor's session, for pages that do not require sign-in."""
 
 
-def site(
+def system_pages(
     package: str,
     title: str,
     nav: Sequence[Link],
@@ -118,11 +118,11 @@ def page_router(
 
     class PageRoute(LazyRoute):
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-            answer = super().get_route_handler()
+            handle = super().get_route_handler()
 
             async def handler(request: Request) -> Response:
                 try:
-                    return await answer(request)
+                    return await handle(request)
                 except SignInNeededError:
                     return _to_sign_in(request)
                 except Exception as error:

@@ -35,14 +35,14 @@ class DevelopmentKey:
         """Return a JSON Web Key Set (JWKS) with the public key, which can be passed to `StaticKeys` or written to a
         file.
         """
-        public = {**_public_jwk(self.private_key), "kid": self.key_id, "alg": "EdDSA", "use": "sig"}
-        return orjson.dumps({"keys": [public]})
+        public_jwk = {**_public_jwk(self.private_key), "kid": self.key_id, "alg": "EdDSA", "use": "sig"}
+        return orjson.dumps({"keys": [public_jwk]})
 
-    def derived(self, purpose: str) -> bytes:
+    def derive_key(self, purpose: str) -> bytes:
         """Return 32 secret bytes that are derived from the private key and `purpose`. They are the same on every
         machine that has this key.
         """
-        return Secret(self.private_key.private_bytes_raw()).derived(purpose)
+        return Secret(self.private_key.private_bytes_raw()).derive_key(purpose)
 
 
 def development_key(folder: Path) -> DevelopmentKey:
@@ -89,7 +89,7 @@ def issue_development_token(
     tokens. If `claims` contains `email` but not `email_verified`, `email_verified: true` is added.
     """
     now_s = int((clock or SystemClock()).now())
-    vouched = {"email_verified": True} if claims and claims.get("email") is not None else {}
+    verified_claim = {"email_verified": True} if claims and claims.get("email") is not None else {}
     payload: dict[str, Any] = {
         "iss": issuer,
         "aud": audience,
@@ -97,7 +97,7 @@ def issue_development_token(
         "iat": now_s,
         "exp": now_s + lifetime_s,
         roles_claim: list(roles),
-        **vouched,
+        **verified_claim,
         **(claims or {}),
     }
     return jwt.encode(payload, key.private_key, algorithm="EdDSA", headers={"kid": key.key_id})

@@ -11,7 +11,7 @@ import json
 import orjson
 
 
-def encoded(value: object) -> bytes:
+def encode_json(value: object) -> bytes:
     """Encode a value as JSON. Values that cannot be represented in JSON are converted to strings."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)

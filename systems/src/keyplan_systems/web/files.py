@@ -20,14 +20,14 @@ ABANDONED_S: Final = 3600.0
 
 Writing a file takes less than one second.
 """
-_DRAFT_BYTES: Final = 8
+_SUFFIX_BYTES: Final = 8
 
 
 class KeyFileError(Exception):
     """Raised if a key file cannot be used. The message describes how to fix the problem."""
 
 
-def put_once(path: Path, content: bytes) -> bool:
+def write_if_missing(path: Path, content: bytes) -> bool:
     """Write a file, unless it exists. The folder is created if it does not exist. Return True if this call wrote the
     file.
 
@@ -35,29 +35,29 @@ def put_once(path: Path, content: bytes) -> bool:
     processes write concurrently, only the first one succeeds.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(_DRAFT_BYTES)}")
+    temporary_file = path.with_name(f".{path.name}.{secrets.token_hex(_SUFFIX_BYTES)}")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(temporary_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        path.hardlink_to(draft)
+        path.hardlink_to(temporary_file)
     except FileExistsError:
         return False
     finally:
-        draft.unlink(missing_ok=True)
+        temporary_file.unlink(missing_ok=True)
     _sync_folder(path.parent)
     return True
 
 
-def clear_drafts(folder: Path) -> None:
+def delete_temporary_files(folder: Path) -> None:
     """Delete the temporary files in a folder that are left over from killed processes."""
-    before = SystemClock().now() - ABANDONED_S
-    for draft in folder.glob(".*." + "[0-9a-f]" * 2 * _DRAFT_BYTES):
+    abandoned_before_s = SystemClock().now() - ABANDONED_S
+    for temporary_file in folder.glob(".*." + "[0-9a-f]" * 2 * _SUFFIX_BYTES):
         with suppress(FileNotFoundError):  # a concurrent process may delete it first
-            if draft.stat().st_mtime < before:
-                draft.unlink()
+            if temporary_file.stat().st_mtime < abandoned_before_s:
+                temporary_file.unlink()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -77,7 +77,7 @@ def private_key(path: Path) -> Ed25519PrivateKey:
     """
     try:
         if not path.exists():
-            put_once(path, _new_key())
+            write_if_missing(path, _new_key())
         return _load(path)
     except OSError as error:
         raise KeyFileError(f"cannot create or read {path}: {error.strerror}") from error

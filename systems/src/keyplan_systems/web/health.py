@@ -54,17 +54,19 @@ def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | 
     checks, and the log contains the reasons.
     """
     router = APIRouter(tags=["health"])
-    named = dict(checks or {})
+    checks_by_name = dict(checks or {})
 
     @router.get("/health", summary="Check the health of all parts")
     async def health(request: Request) -> Response:
-        states = await run_checks(named, timeout_s)
-        well = all(state == "ok" for state in states.values())
-        return health_answer(request, {"status": "ok" if well else "failing", "checks": states}, 200 if well else 503)
+        states = await run_checks(checks_by_name, timeout_s)
+        is_healthy = all(state == "ok" for state in states.values())
+        return health_response(
+            request, {"status": "ok" if is_healthy else "failing", "checks": states}, 200 if is_healthy else 503
+        )
 
     @router.get("/health/live", summary="Check that the process responds")
     async def live(request: Request) -> Response:
-        return health_answer(request, {"status": "ok"}, 200)
+        return health_response(request, {"status": "ok"}, 200)
 
     return router
 
@@ -75,8 +77,8 @@ async def run_checks(checks: Mapping[str, Check], timeout_s: float | None = None
     Each check may take up to `timeout_s` seconds, or DEFAULT_TIMEOUT_S if it is None. A check that raises an exception
     or times out has failed, and the reason is logged.
     """
-    most_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
-    states = await asyncio.gather(*(_state(name, check, most_s) for name, check in checks.items()))
+    limit_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
+    states = await asyncio.gather(*(_state(name, check, limit_s) for name, check in checks.items()))
     return dict(zip(checks, states, strict=True))
 
 
@@ -91,11 +93,11 @@ async def _state(name: str, check: Check, timeout_s: float) -> CheckState:
 
 
 def hide_details(scope: Scope) -> None:
-    """Restrict the response to this health request to the status. `health_answer` omits all other members."""
+    """Restrict the response to this health request to the status. `health_response` omits all other members."""
     scope.setdefault("state", {})["hides_health_details"] = True
 
 
-def health_answer(request: Request, body: Mapping[str, object], status: int) -> Response:
+def health_response(request: Request, body: Mapping[str, object], status: int) -> Response:
     """Return a health response as JSON with `Cache-Control: no-store`.
 
     If `hide_details` was called for the request, the response contains only `status`.

@@ -1,11 +1,11 @@
 """Support for idempotency keys. If a client repeats a request with the same key, the request is executed only once.
 
-    answer = once.answer(request, work)
+    response = keys.answer(request, make_plan)
 
-`work` reads the items that it needs, and returns the writes and the response. It must not write to the database itself,
-because it can be called several times. One transaction executes the writes and stores the response. If several requests
-have the same key, only the first transaction succeeds, and all requests get its response. Errors are not stored, so
-that a corrected request can use the key again.
+`make_plan` reads the items that it needs, and returns the writes and the response. It must not write to the database
+itself, because it can be called several times. One transaction executes the writes and stores the response. If several
+requests have the same key, only the first transaction succeeds, and all requests get its response. Errors are not
+stored, so that a corrected request can use the key again.
 
 Each system has a subclass of `IdempotencyKeys` with the access patterns of its table and its exceptions.
 """
@@ -57,7 +57,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Work:
+class WritePlan:
     """The writes that execute a request, and the response to the request."""
 
     calls: Sequence[WriteCall[Any] | TransactionCall[Any]]
@@ -97,7 +97,7 @@ class IdempotencyKeys(ABC):
     """Executes requests with the same idempotency key only once, even across threads and processes."""
 
     refusals: ClassVar[type[Exception]]
-    """Base class of the exceptions that `work` raises to reject a request."""
+    """Base class of the exceptions that `make_plan` raises to reject a request."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection, self._clock = connection, clock
@@ -108,28 +108,28 @@ class IdempotencyKeys(ABC):
         """Return the call that reads the stored response to a request."""
 
     @abstractmethod
-    def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
+    def store_record(self, request: Request, plan: WritePlan, now: datetime) -> WriteCall[Any]:
         """Return the write that stores the response to the request. The write must fail if an unexpired response is
         already stored.
         """
 
     @abstractmethod
-    def check(self, work: Work, failed: TransactionFailedError) -> None:
+    def check_failure(self, plan: WritePlan, error: TransactionFailedError) -> None:
         """Raise the system's exception for a failed transaction, or return normally if the request should be tried
         again.
 
-        The last element of `failed.reasons` belongs to the write that stores the response.
+        The last element of `error.reasons` belongs to the write that stores the response.
         """
 
     @abstractmethod
-    def key_reused(self) -> Exception:
+    def key_reused_error(self) -> Exception:
         """Return the exception for a key that was already used for a different request."""
 
     @abstractmethod
-    def busy(self) -> Exception:
+    def busy_error(self) -> Exception:
         """Return the exception for a request that failed after all attempts because of concurrent writes."""
 
-    def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
+    def answer(self, request: Request, make_plan: Callable[[], WritePlan]) -> Answer:
         """Return the stored response to a request, or execute the request and return the new response.
 
         If the request is rejected, raises the exception that the subclass defines for the reason. Raises RunError if
@@ -139,7 +139,7 @@ class IdempotencyKeys(ABC):
         if answer is not None:
             return answer
         try:
-            return self.first(request, work)
+            return self.execute(request, make_plan)
         except self.refusals:
             # An identical request may have been processed in between and be the reason: for example, it has deleted the
             # task.
@@ -151,42 +151,42 @@ class IdempotencyKeys(ABC):
     def stored_answer(self, request: Request) -> Answer | None:
         """Return the stored response to a request, or None if no response is stored.
 
-        If the idempotency key was already used for a different request, the exception that `key_reused` returns is
-        raised.
+        If the idempotency key was already used for a different request, the exception that `key_reused_error` returns
+        is raised.
         """
         record = self._connection.run(self.read_record(request))
         answer = None if record is None else self.replay(record, request)
         return None if answer is None or answer.status == IN_PROGRESS else answer
 
     def replay(self, record: Record, request: Request) -> Answer:
-        """Return the response in a stored record. Raises the exception that `key_reused` returns if the record belongs
-        to a different request.
+        """Return the response in a stored record. Raises the exception that `key_reused_error` returns if the record
+        belongs to a different request.
         """
         if record.fingerprint != request.fingerprint:
-            raise self.key_reused()
+            raise self.key_reused_error()
         return Answer(record.http_status_code, record.response_data.encode(), replayed=True)
 
-    def first(self, request: Request, work: Callable[[], Work]) -> Answer:
+    def execute(self, request: Request, make_plan: Callable[[], WritePlan]) -> Answer:
         """Execute a request without first looking for a stored response.
 
-        If an identical request was already executed, `work` must not raise an exception, because the caller would get
-        the exception instead of the stored response.
+        If an identical request was already executed, `make_plan` must not raise an exception, because the caller would
+        get the exception instead of the stored response.
         """
         for attempt in range(MAX_ATTEMPTS):
-            result = work()
+            plan = make_plan()
             try:
-                self._connection.transact(*result.calls, self.keep(request, result, self.now()))
-            except TransactionFailedError as failed:
-                if isinstance(failed.reasons[-1], AlreadyExistsError):
+                self._connection.transact(*plan.calls, self.store_record(request, plan, self.now()))
+            except TransactionFailedError as error:
+                if isinstance(error.reasons[-1], AlreadyExistsError):
                     answer = self.stored_answer(request)
                     if answer is not None:
                         return answer
                 else:
-                    self.check(result, failed)
+                    self.check_failure(plan, error)
                 self._back_off(attempt)
             else:
-                return Answer(result.status, result.content)
-        raise self.busy()
+                return Answer(plan.status, plan.content)
+        raise self.busy_error()
 
     def now(self) -> datetime:
         """Return the current time, truncated to whole seconds, which is the precision of the stored records."""

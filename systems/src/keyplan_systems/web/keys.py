@@ -81,7 +81,7 @@ def _public_part(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name not in private}
 
 
-def _pick(keys: Mapping[str | None, PyJWK], key_id: str | None) -> PyJWK | None:
+def _find_key(keys: Mapping[str | None, PyJWK], key_id: str | None) -> PyJWK | None:
     if key_id is None and len(keys) == 1:
         return next(iter(keys.values()))
     return None if key_id is None else keys.get(key_id)
@@ -97,7 +97,7 @@ class StaticKeys:
 
     def find(self, key_id: str | None) -> PyJWK | None:
         """Return the key with the given ID, or the only key if `key_id` is None."""
-        return _pick(self._keys, key_id)
+        return _find_key(self._keys, key_id)
 
 
 class FileKeys:
@@ -118,7 +118,7 @@ class FileKeys:
         Raises KeysUnavailableError if the file cannot be read.
         """
         self._refresh()
-        return _pick(self._keys, key_id)
+        return _find_key(self._keys, key_id)
 
     def _refresh(self) -> None:
         try:
@@ -171,14 +171,14 @@ class UrlKeys:
         Raises KeysUnavailableError if the keys have never been fetched or are older than `stale_s` seconds.
         """
         now_s = self._clock.monotonic()
-        key = _pick(self._keys, key_id)
+        key = _find_key(self._keys, key_id)
         if key is not None and self._age_s(now_s) < self._fresh_s:
             return key
         with self._lock:
             self._fetch_if_due(self._clock.monotonic())
             if self._age_s(self._clock.monotonic()) > self._stale_s:
                 raise self._failure or KeysUnavailableError(f"the keys of {self._url} are too old to be used")
-            return _pick(self._keys, key_id)
+            return _find_key(self._keys, key_id)
 
     def close(self) -> None:
         """Close the HTTP connections."""
@@ -200,11 +200,11 @@ class UrlKeys:
 
     def _download(self) -> bytes:
         content = bytearray()
-        with self._client.stream("GET", self._url, headers={"Accept": "application/json"}) as answer:
-            if answer.status_code != 200:
-                raise KeysUnavailableError(f"it answered {answer.status_code}")
-            for part in answer.iter_bytes():
-                content += part
+        with self._client.stream("GET", self._url, headers={"Accept": "application/json"}) as response:
+            if response.status_code != 200:
+                raise KeysUnavailableError(f"it answered {response.status_code}")
+            for chunk in response.iter_bytes():
+                content += chunk
                 if len(content) > JWKS_LIMIT_BYTES:
                     raise KeysUnavailableError(f"it is longer than {JWKS_LIMIT_BYTES} bytes")
         return bytes(content)

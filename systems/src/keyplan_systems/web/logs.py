@@ -13,7 +13,7 @@ import sys
 from datetime import UTC, datetime
 from typing import IO, Final
 
-from keyplan_systems.web.encoding import encoded
+from keyplan_systems.web.encoding import encode_json
 from keyplan_systems.web.request_context import current_context
 
 REDACTED: Final = "[redacted]"
@@ -38,7 +38,7 @@ def redact(name: str, value: object) -> object:
     if isinstance(value, str):
         return _SECRET_TEXT.sub(REDACTED, value)
     if isinstance(value, dict):
-        return {str(inner): redact(str(inner), nested) for inner, nested in value.items()}
+        return {str(key): redact(str(key), entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [redact(name, entry) for entry in value]
     return value
@@ -63,16 +63,16 @@ class JsonFormatter(logging.Formatter):
                 line[name] = redact(name, value)
         if record.exc_info:
             line["exception"] = redact("exception", self.formatException(record.exc_info))
-        return encoded(line).decode()
+        return encode_json(line).decode()
 
 
 def _request_fields() -> dict[str, object]:
-    notes = current_context()
-    if notes is None:
+    context = current_context()
+    if context is None:
         return {}
-    fields: dict[str, object] = {"request_id": notes.request_id}
-    if notes.user_id is not None:
-        fields["user_id"] = notes.user_id
+    fields: dict[str, object] = {"request_id": context.request_id}
+    if context.user_id is not None:
+        fields["user_id"] = context.user_id
     return fields
 
 
@@ -84,11 +84,11 @@ def configure_logs(level: int | str = logging.INFO, stream: IO[str] | None = Non
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
-    for old in list(root.handlers):
-        root.removeHandler(old)
+    for old_handler in list(root.handlers):
+        root.removeHandler(old_handler)
     root.addHandler(handler)
     root.setLevel(level)
     # These libraries log every URL they request, with its query string, which may contain keys and tokens.
-    for chatty in ("httpx", "httpcore"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    for library in ("httpx", "httpcore"):
+        logging.getLogger(library).setLevel(logging.WARNING)
     return handler

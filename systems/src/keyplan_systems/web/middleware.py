@@ -71,23 +71,23 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        notes = RequestContext(request_id_from(headers.get(REQUEST_ID_HEADER), self._new_id))
-        scope.setdefault("state", {})["request_id"] = notes.request_id
-        token = enter_context(notes)
+        context = RequestContext(request_id_from(headers.get(REQUEST_ID_HEADER), self._new_id))
+        scope.setdefault("state", {})["request_id"] = context.request_id
+        token = enter_context(context)
         try:
-            await self._answer(scope, receive, _Sender(send, notes), notes)
+            await self._run_and_log(scope, receive, _Sender(send, context), context)
         finally:
             leave_context(token)
 
-    async def _answer(self, scope: Scope, receive: Receive, sender: _Sender, notes: RequestContext) -> None:
-        started = self._clock.monotonic()
+    async def _run_and_log(self, scope: Scope, receive: Receive, sender: _Sender, context: RequestContext) -> None:
+        started_s = self._clock.monotonic()
         try:
-            await self._guarded(scope, receive, sender)
+            await self._run(scope, receive, sender)
         finally:
-            elapsed_ms = round((self._clock.monotonic() - started) * 1000, 3)
-            access_log.info("request", extra={**_line(scope, sender), "duration_ms": elapsed_ms, **notes.extra})
+            elapsed_ms = round((self._clock.monotonic() - started_s) * 1000, 3)
+            access_log.info("request", extra={**_log_fields(scope, sender), "duration_ms": elapsed_ms, **context.extra})
 
-    async def _guarded(self, scope: Scope, receive: Receive, sender: _Sender) -> None:
+    async def _run(self, scope: Scope, receive: Receive, sender: _Sender) -> None:
         """Run the application. If it raises an unexpected error before the response has started, respond with 500."""
         if scope["type"] == "http":
             receive = _LimitedBody(scope, receive, self._body_limit_bytes)
@@ -111,9 +111,9 @@ class _Sender:
     application uses.
     """
 
-    def __init__(self, send: Send, notes: RequestContext) -> None:
+    def __init__(self, send: Send, context: RequestContext) -> None:
         self._send = send
-        self._notes = notes
+        self._context = context
         self.started = False
         self.status: int | None = None
 
@@ -124,9 +124,9 @@ class _Sender:
             self.status = message.get("status", 101)
             message.setdefault("headers", [])
             headers = MutableHeaders(scope=message)
-            headers[REQUEST_ID_HEADER] = self._notes.request_id
-            if self._notes.unreadable:
-                headers[UNREADABLE_HEADER] = str(self._notes.unreadable)
+            headers[REQUEST_ID_HEADER] = self._context.request_id
+            if self._context.unreadable:
+                headers[UNREADABLE_HEADER] = str(self._context.unreadable)
             if kind == "http.response.start" and "etag" not in headers:
                 headers.setdefault("Cache-Control", "no-store")
             add_security_headers(message)
@@ -144,17 +144,17 @@ class _LimitedBody:
     def __init__(self, scope: Scope, receive: Receive, limit_bytes: int) -> None:
         self._receive = receive
         self._limit_bytes = limit_bytes
-        self._left_bytes = limit_bytes
-        declared = Headers(scope=scope).get("content-length", "")
-        self._refused = declared.isdecimal() and int(declared) > limit_bytes
+        self._remaining_bytes = limit_bytes
+        content_length = Headers(scope=scope).get("content-length", "")
+        self._is_too_large = content_length.isdecimal() and int(content_length) > limit_bytes
 
     async def __call__(self) -> Message:
-        if self._refused:
+        if self._is_too_large:
             raise self._too_large()
         message = await self._receive()
         if message["type"] == "http.request":
-            self._left_bytes -= len(message.get("body", b""))
-            if self._left_bytes < 0:
+            self._remaining_bytes -= len(message.get("body", b""))
+            if self._remaining_bytes < 0:
                 raise self._too_large()
         return message
 
@@ -162,18 +162,18 @@ class _LimitedBody:
         return Problem(413, f"The body may have at most {self._limit_bytes} bytes.")
 
 
-def _line(scope: Scope, sender: _Sender) -> dict[str, object]:
+def _log_fields(scope: Scope, sender: _Sender) -> dict[str, object]:
     """Return the log fields of a request.
 
     The log contains the path pattern of the route instead of the path, so that lines can be grouped and values in the
     path stay private. The path itself is logged only if no route matches. The query string is never logged.
     """
     route = getattr(scope.get("route"), "path", None)
-    line: dict[str, object] = {
+    fields: dict[str, object] = {
         "method": scope.get("method", "WEBSOCKET"),
         "route": route,
         "status": sender.status,
     }
     if route is None:
-        line["path"] = scope["path"][:_LOGGED_PATH_CHARACTERS]
-    return line
+        fields["path"] = scope["path"][:_LOGGED_PATH_CHARACTERS]
+    return fields

@@ -88,10 +88,10 @@ def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> H
     """
     policy = {**_NOTHING, "img-src": "data:", **sources}
     for directive, element in (("script-src", "script"), ("style-src", "style")):
-        allowed = policy.get(directive, "")
-        if _UNSAFE_INLINE not in allowed:  # browsers ignore 'unsafe-inline' if a hash is present
-            allowed = " ".join([allowed, *_hashes(html, element)]).strip()
-        policy[directive] = allowed or "'none'"
+        allowed_sources = policy.get(directive, "")
+        if _UNSAFE_INLINE not in allowed_sources:  # browsers ignore 'unsafe-inline' if a hash is present
+            allowed_sources = " ".join([allowed_sources, *_hashes(html, element)]).strip()
+        policy[directive] = allowed_sources or "'none'"
     return HTMLResponse(html, headers={_POLICY_HEADER: _policy(policy)})
 
 

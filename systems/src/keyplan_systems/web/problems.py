@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketState
 
 from keyplan.client.errors import UnreadableItemError
-from keyplan_systems.web.encoding import encoded
+from keyplan_systems.web.encoding import encode_json
 from keyplan_systems.web.rate_limits import TooManyRequestsError
 from keyplan_systems.web.request_context import current_context
 
@@ -132,10 +132,10 @@ def problem_body(code: str, message: str, details: Details, request_id: str | No
 
 def problem_response(problem: Problem, style: ProblemStyle) -> Response:
     """Return the HTTP response for a problem. `style` determines its error code if the problem does not have one."""
-    notes = current_context()
+    context = current_context()
     code = problem.code or style.code_of(problem.status_code)
-    body = problem_body(code, problem.message, problem.details, notes.request_id if notes else None)
-    return Response(encoded(body), problem.status_code, dict(problem.headers or {}), "application/json")
+    body = problem_body(code, problem.message, problem.details, context.request_id if context else None)
+    return Response(encode_json(body), problem.status_code, dict(problem.headers or {}), "application/json")
 
 
 def server_problem(style: ProblemStyle) -> Problem:
@@ -187,8 +187,8 @@ def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle)
     if any(error.get("type") == "json_invalid" for error in errors):
         message = "The body is not valid JSON."
         return Problem(style.malformed_status, message, code=style.malformed_code, details=details)
-    places = ", ".join(sorted({detail["field"] or detail["in"] for detail in details}))
-    return Problem(style.invalid_status, f"Invalid input: {places}.", code=style.invalid_code, details=details)
+    fields = ", ".join(sorted({detail["field"] or detail["in"] for detail in details}))
+    return Problem(style.invalid_status, f"Invalid input: {fields}.", code=style.invalid_code, details=details)
 
 
 def install_problems(
@@ -208,18 +208,18 @@ def install_problems(
 
     async def on_http_error(connection: HTTPConnection, error: Exception) -> Response | None:
         problem = error if isinstance(error, Problem) else framework_problem(cast("HTTPException", error))
-        return await _answer(connection, problem, style)
+        return await _respond(connection, problem, style)
 
     async def on_invalid(connection: HTTPConnection, error: Exception) -> Response | None:
         errors = cast("RequestValidationError | WebSocketRequestValidationError", error).errors()
-        return await _answer(connection, validation_problem(errors, style), style)
+        return await _respond(connection, validation_problem(errors, style), style)
 
     app.state.problem_style, app.state.translations = style, handlers
     app.add_exception_handler(HTTPException, cast("Any", on_http_error))
     app.add_exception_handler(RequestValidationError, cast("Any", on_invalid))
     app.add_exception_handler(WebSocketRequestValidationError, cast("Any", on_invalid))
     for kind, translate in handlers.items():
-        app.add_exception_handler(kind, cast("Any", _translated(translate, style)))
+        app.add_exception_handler(kind, cast("Any", _error_handler(translate, style)))
 
 
 def problem_of(app: FastAPI, error: Exception) -> Problem | None:
@@ -237,17 +237,17 @@ def problem_of(app: FastAPI, error: Exception) -> Problem | None:
     return None if translation is None else translations[translation](error)
 
 
-def _translated(translate: Translation, style: ProblemStyle) -> Handler:
+def _error_handler(translate: Translation, style: ProblemStyle) -> Handler:
     async def on_error(connection: HTTPConnection, error: Exception) -> Response | None:
         problem = translate(error)
         if problem.status_code >= 500:
             logger.error("failed request", exc_info=error)
-        return await _answer(connection, problem, style)
+        return await _respond(connection, problem, style)
 
     return on_error
 
 
-async def _answer(connection: HTTPConnection, problem: Problem, style: ProblemStyle) -> Response | None:
+async def _respond(connection: HTTPConnection, problem: Problem, style: ProblemStyle) -> Response | None:
     """Return the HTTP response for the problem.
 
     For an open WebSocket connection, close the connection with the problem's message as the reason, and return None.

@@ -40,7 +40,7 @@ rate_limits = Table(TABLE, pk="window", ttl="expires_at")
 
 
 @rate_limits.entity(key=key(attr("window")), volume=Volume(count=10_000, bytes=Bytes(130)), store_key_fields=False)
-class Count(Entity):
+class RequestCount(Entity):
     """The number of requests of one caller in a time window."""
 
     window: str
@@ -48,11 +48,11 @@ class Count(Entity):
     expires_at: Annotated[datetime, Attribute(stored="epoch_s")]
 
 
-@rate_limits.update(Count, upsert=True, rate=Rate.monthly(100_000))
+@rate_limits.update(RequestCount, upsert=True, rate=Rate.monthly(100_000))
 def count_request(window: str, allowed: int, expires_at: datetime) -> ItemWrite:
     """Count a request in a time window, if fewer than `allowed` requests were counted in it."""
-    below = F.requests.missing() | (F.requests < allowed)
-    return item(window=window).add(requests=1).set(expires_at=expires_at).condition(below)
+    below_limit = F.requests.missing() | (F.requests < allowed)
+    return item(window=window).add(requests=1).set(expires_at=expires_at).condition(below_limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Buckets:
             full_at_s = max(now_s, self._full_at_s.get(caller, now_s)) + token_s
             missing_s = full_at_s - now_s - limit.window_s
             if missing_s > token_s / 10:  # smaller values are rounding errors
-                raise _too_many(limit, missing_s)
+                raise _limit_error(limit, missing_s)
             self._full_at_s[caller] = full_at_s
             if len(self._full_at_s) > _SWEPT_CALLERS:
                 self._full_at_s = {caller: at_s for caller, at_s in self._full_at_s.items() if at_s > now_s}
@@ -130,34 +130,34 @@ class Buckets:
 class Slots:
     """A limit on the number of open resources per caller in this process. Instances are thread-safe."""
 
-    def __init__(self, name: str, most: int, retry_after_s: float) -> None:
-        """Create a limit of `most` open resources for each caller.
+    def __init__(self, name: str, max_open: int, retry_after_s: float) -> None:
+        """Create a limit of `max_open` open resources for each caller.
 
         Error messages contain `name`, a plural noun for the resources. `retry_after_s` is the number of seconds after
         which a rejected caller can retry.
         """
-        self._name, self._most, self._retry_after_s = name, most, retry_after_s
-        self._held: Counter[str] = Counter()
+        self._name, self._max_open, self._retry_after_s = name, max_open, retry_after_s
+        self._open_counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     @contextmanager
-    def held(self, caller: str) -> Iterator[None]:
+    def hold(self, caller: str) -> Iterator[None]:
         """Count one open resource of the caller until the end of the `with` block.
 
-        Raises TooManyRequestsError if the caller already has `most` open resources.
+        Raises TooManyRequestsError if the caller already has `max_open` open resources.
         """
         with self._lock:
-            if self._held[caller] >= self._most:
-                message = f"At most {self._most} {self._name} per user can be open at a time: close one."
+            if self._open_counts[caller] >= self._max_open:
+                message = f"At most {self._max_open} {self._name} per user can be open at a time: close one."
                 raise TooManyRequestsError(message, self._retry_after_s)
-            self._held[caller] += 1
+            self._open_counts[caller] += 1
         try:
             yield
         finally:
             with self._lock:
-                self._held[caller] -= 1
-                if not self._held[caller]:
-                    del self._held[caller]
+                self._open_counts[caller] -= 1
+                if not self._open_counts[caller]:
+                    del self._open_counts[caller]
 
 
 class SharedLimit:
@@ -198,12 +198,12 @@ class SharedLimit:
             except OutcomeUnknownError:
                 # Perhaps counted, so this makes the limit stricter by at most one. A transaction can be repeated.
                 self._connection.transact(call)
-        except (ConditionFailedError, TransactionFailedError) as failed:
-            if isinstance(failed, TransactionFailedError) and not isinstance(failed.reason, ConditionFailedError):
+        except (ConditionFailedError, TransactionFailedError) as error:
+            if isinstance(error, TransactionFailedError) and not isinstance(error.reason, ConditionFailedError):
                 raise
-            raise _too_many(limit, end_s - now_s) from failed
+            raise _limit_error(limit, end_s - now_s) from error
 
 
-def _too_many(limit: Limit, retry_after_s: float) -> TooManyRequestsError:
+def _limit_error(limit: Limit, retry_after_s: float) -> TooManyRequestsError:
     message = f"At most {limit.allowed} {limit.name} in {limit.window_s:g} seconds per {limit.per}."
     return TooManyRequestsError(message, retry_after_s)

@@ -25,32 +25,32 @@ class RequestContext:
     """Number of items that were omitted from the response because they cannot be read."""
 
 
-_notes: ContextVar[RequestContext | None] = ContextVar("keyplan_request_notes", default=None)
+_context: ContextVar[RequestContext | None] = ContextVar("keyplan_request_context", default=None)
 
 
 def current_context() -> RequestContext | None:
     """Return the information about the current request, or None outside of a request."""
-    return _notes.get()
+    return _context.get()
 
 
 def current_request_id() -> str | None:
     """Return the ID of the current request, or None outside of a request."""
-    notes = _notes.get()
-    return None if notes is None else notes.request_id
+    context = _context.get()
+    return None if context is None else context.request_id
 
 
 def set_user(user_id: str) -> None:
     """Set the user of the current request, for its log line. Does nothing outside of a request."""
-    notes = _notes.get()
-    if notes is not None:
-        notes.user_id = user_id
+    context = _context.get()
+    if context is not None:
+        context.user_id = user_id
 
 
 def add_log_field(name: str, value: object) -> None:
     """Add a field to the log line of the current request. Does nothing outside of a request."""
-    notes = _notes.get()
-    if notes is not None:
-        notes.extra[name] = value
+    context = _context.get()
+    if context is not None:
+        context.extra[name] = value
 
 
 def omit_unreadable(error: Exception) -> None:
@@ -61,24 +61,24 @@ def omit_unreadable(error: Exception) -> None:
     also returned in the body.
     """
     _log.error("an item cannot be read and is left out", exc_info=error)
-    notes = _notes.get()
-    if notes is not None:
-        notes.unreadable += 1
+    context = _context.get()
+    if context is not None:
+        context.unreadable += 1
 
 
 def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
     """Return the body of a list response. If items were omitted from the list, the result also contains their number as
     `unreadable`.
     """
-    notes = _notes.get()
-    return body if notes is None or not notes.unreadable else {**body, "unreadable": notes.unreadable}
+    context = _context.get()
+    return body if context is None or not context.unreadable else {**body, "unreadable": context.unreadable}
 
 
-def enter_context(notes: RequestContext) -> Token[RequestContext | None]:
-    """Set `notes` as the information about the current request. Pass the returned token to `leave_context`."""
-    return _notes.set(notes)
+def enter_context(context: RequestContext) -> Token[RequestContext | None]:
+    """Set `context` as the information about the current request. Pass the returned token to `leave_context`."""
+    return _context.set(context)
 
 
 def leave_context(token: Token[RequestContext | None]) -> None:
     """Restore the information that was current before the call to `enter_context` that returned the token."""
-    _notes.reset(token)
+    _context.reset(token)

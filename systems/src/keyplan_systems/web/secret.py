@@ -28,7 +28,7 @@ class Secret:
 
     material: bytes = field(repr=False)
 
-    def derived(self, purpose: str) -> bytes:
+    def derive_key(self, purpose: str) -> bytes:
         """Return 32 secret bytes that are derived from the secret and `purpose`. They are the same for all replicas."""
         return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode()).derive(self.material)
 
@@ -36,7 +36,7 @@ class Secret:
         """Return a private key for signatures that is derived from the secret and `purpose`. It is the same for all
         replicas.
         """
-        return Ed25519PrivateKey.from_private_bytes(self.derived(purpose))
+        return Ed25519PrivateKey.from_private_bytes(self.derive_key(purpose))
 
 
 def secret_from(environment: Mapping[str, str] | None = None) -> Secret | None:

@@ -39,11 +39,11 @@ class _Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self.settled = threading.Event()
+        self.startup_ended = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self.settled.set()
+        self.startup_ended.set()
 
 
 class Running:
@@ -51,7 +51,7 @@ class Running:
 
     def __init__(self, app: Any, port: int = 0) -> None:
         """Create the server. If `port` is 0, a free port is selected."""
-        self._wanted_port = port
+        self._requested_port = port
         self._server = _Server(server_config(app))
         self._socket: socket.socket | None = None
         self._failure: BaseException | None = None
@@ -59,10 +59,10 @@ class Running:
 
     def __enter__(self) -> Running:
         """Start the server and wait until it accepts connections. Raises ServingError if it cannot be started."""
-        self._socket = socket.create_server((_HOST, self._wanted_port))
+        self._socket = socket.create_server((_HOST, self._requested_port))
         self._thread.start()
-        settled = self._server.settled.wait(START_TIMEOUT_S)
-        if self._failure is not None or not settled or not self._server.started:
+        startup_has_ended = self._server.startup_ended.wait(START_TIMEOUT_S)
+        if self._failure is not None or not startup_has_ended or not self._server.started:
             self._stop()
             raise ServingError("the application did not start; its log says why") from self._failure
         return self
@@ -97,7 +97,7 @@ class Running:
         except BaseException as error:  # noqa: BLE001 - the starting thread raises it
             self._failure = error
         finally:
-            self._server.settled.set()
+            self._server.startup_ended.set()
 
     def _stop(self) -> None:
         self._server.should_exit = True

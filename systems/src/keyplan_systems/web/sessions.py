@@ -50,7 +50,7 @@ class Session:
         self.is_used = True
         return self._token
 
-    def check(self, token: str | None) -> None:
+    def check_csrf(self, token: str | None) -> None:
         """Raise `Problem` with status 403 unless `token` is the session's CSRF token."""
         if self.is_new or not hmac.compare_digest((token or "").encode(), self._token.encode()):
             raise Problem(403, "This page is out of date. Reload it and try again.", code="csrf")
@@ -80,13 +80,13 @@ class Sessions:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        session = self._read(HTTPConnection(scope).cookies.get(COOKIE))
-        foreign = not _is_same_origin(scope)
-        if scope["type"] == "websocket" and foreign:
-            session = self._new()  # it can still authenticate with a token in the query string or a message
+        session = self._read_session(HTTPConnection(scope).cookies.get(COOKIE))
+        is_cross_site = not _is_same_origin(scope)
+        if scope["type"] == "websocket" and is_cross_site:
+            session = self._new_session()  # it can still authenticate with a token in the query string or a message
         state = scope.setdefault("state", {})
         state["session"], state["sessions"] = session, self
-        if scope["type"] == "http" and scope["method"] not in _SAFE and foreign and not session.is_new:
+        if scope["type"] == "http" and scope["method"] not in _SAFE and is_cross_site and not session.is_new:
             problem = Problem(403, "Requests from other sites are not accepted.", code="cross_site")
             await problem_response(problem, ProblemStyle())(scope, receive, send)
             return
@@ -104,12 +104,17 @@ class Sessions:
         is signed in.
         """
         now_s = int(self._clock.now())
-        kept_claims = {name: claims[name] for name in _CLAIMS if name in claims} if claims else {}
-        person = {"sub": claims["sub"], "roles": list(claims.get("roles", [])), **kept_claims} if claims else {}
-        content = {"sid": session_id or secrets.token_urlsafe(18), "iat": now_s, "exp": now_s + LIFETIME_S, **person}
+        copied_claims = {name: claims[name] for name in _CLAIMS if name in claims} if claims else {}
+        user_claims = {"sub": claims["sub"], "roles": list(claims.get("roles", [])), **copied_claims} if claims else {}
+        content = {
+            "sid": session_id or secrets.token_urlsafe(18),
+            "iat": now_s,
+            "exp": now_s + LIFETIME_S,
+            **user_claims,
+        }
         return self._header(jwt.encode(content, self._key, algorithm="HS256"), LIFETIME_S)
 
-    def ended_cookie(self) -> str:
+    def expired_cookie(self) -> str:
         """Return the Set-Cookie header that deletes the session cookie."""
         return self._header("", 0)
 
@@ -121,22 +126,22 @@ class Sessions:
         morsel["secure"] = self.is_secure
         return morsel.OutputString()
 
-    def _new(self) -> Session:
+    def _new_session(self) -> Session:
         return Session(self._key, secrets.token_urlsafe(18), None, is_new=True)
 
-    def _read(self, value: str | None) -> Session:
+    def _read_session(self, value: str | None) -> Session:
         """Return the session that a cookie value contains, or a new session if the value is missing or invalid."""
         if not value:
-            return self._new()
+            return self._new_session()
         try:
             # The expiry is checked with this clock, because PyJWT can only use the system clock.
             claims = jwt.decode(
                 value, self._key, algorithms=["HS256"], options={"verify_exp": False, "verify_iat": False}
             )
         except jwt.InvalidTokenError:
-            return self._new()
+            return self._new_session()
         if claims["exp"] <= self._clock.now():
-            return self._new()
+            return self._new_session()
         subject = claims.get("sub")
         principal = None if subject is None else Principal(subject, claims, frozenset(claims["roles"]))
         return Session(self._key, claims["sid"], principal)
@@ -159,7 +164,7 @@ def principal_of_session(connection: HTTPConnection) -> Principal | None:
     if session is None or session.principal is None:
         return None
     if connection.scope["type"] == "http" and connection.scope["method"] not in _SAFE:
-        session.check(connection.headers.get(CSRF_HEADER))
+        session.check_csrf(connection.headers.get(CSRF_HEADER))
     return session.principal
 
 

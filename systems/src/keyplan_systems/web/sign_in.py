@@ -83,7 +83,7 @@ class _Base:
         target = local_path((await checked_form(request)).get("next"))
         path = f"{root_of(request)}/sign-in" + (f"?next={quote(target, safe='')}" if target != "/" else "")
         response = redirect(path, "You are signed out.")
-        response.headers.append("Set-Cookie", _sessions(request).ended_cookie())
+        response.headers.append("Set-Cookie", _sessions(request).expired_cookie())
         return response
 
 
@@ -132,8 +132,8 @@ class SampleSignIn(_Base):
             return self._pages.error(request, 400, "This person is not a sample person.")
         claims = {"sub": person.subject, "name": person.name, "roles": list(person.roles), **person.claims}
         target = local_path(form.get("next"))
-        own = f"/{form['system']}/"
-        return _signed_in(request, claims, target if target != "/" else own)
+        system_path = f"/{form['system']}/"
+        return _sign_in_response(request, claims, target if target != "/" else system_path)
 
     def _refusal(self, request: Request) -> Response | None:
         """Return a page with status 403 if the host name in the request is not a name of this machine, or None
@@ -184,7 +184,7 @@ class ProviderSignIn(_Base):
 
     async def _start(self, request: Request) -> Response:
         try:
-            metadata = await self._discovered()
+            metadata = await self._load_metadata()
         except (httpx.HTTPError, ValueError) as error:
             return self._pages.error(request, 503, f"The sign-in service cannot be reached: {error}")
         flow = {
@@ -193,7 +193,7 @@ class ProviderSignIn(_Base):
             "verifier": secrets.token_urlsafe(48),
             "next": local_path(request.query_params.get("next")),
         }
-        url = f"{metadata['authorization_endpoint']}?{urlencode(self._request(flow))}"
+        url = f"{metadata['authorization_endpoint']}?{urlencode(self._authorization_parameters(flow))}"
         response = RedirectResponse(url, 303)
         content = jwt.encode({**flow, "exp": int(self._clock.now()) + _FLOW_S}, self._key, algorithm="HS256")
         response.set_cookie(
@@ -208,7 +208,7 @@ class ProviderSignIn(_Base):
         return response
 
     async def _finish(self, request: Request) -> Response:
-        flow = self._flow(request.cookies.get(_FLOW_COOKIE))
+        flow = self._read_flow(request.cookies.get(_FLOW_COOKIE))
         state = request.query_params.get("state", "")
         if flow is None or not hmac.compare_digest(state.encode(), flow["state"].encode()):
             return self._pages.error(request, 400, "This sign-in has expired. Start it again.")
@@ -216,7 +216,7 @@ class ProviderSignIn(_Base):
             reason = request.query_params.get("error_description") or request.query_params["error"]
             return self._pages.error(request, 403, f"The sign-in service refused: {reason}")
         try:
-            metadata = await self._discovered()
+            metadata = await self._load_metadata()
             token = await self._id_token(metadata, request.query_params.get("code", ""), flow["verifier"])
             principal = await run_in_threadpool(self._provider.verifier.verify, token)
         except (httpx.HTTPError, KeysUnavailableError, ValueError) as error:
@@ -226,11 +226,11 @@ class ProviderSignIn(_Base):
         if principal.claims.get("nonce") != flow["nonce"]:
             return self._pages.error(request, 403, "The sign-in failed: its token belongs to another sign-in.")
         claims = {**principal.claims, "roles": sorted(principal.roles)}
-        response = _signed_in(request, claims, local_path(flow["next"]))
+        response = _sign_in_response(request, claims, local_path(flow["next"]))
         response.delete_cookie(_FLOW_COOKIE, path="/sign-in")
         return response
 
-    def _request(self, flow: Mapping[str, str]) -> dict[str, str]:
+    def _authorization_parameters(self, flow: Mapping[str, str]) -> dict[str, str]:
         """Return the parameters of the authorization request for a sign-in with the state `flow` (OpenID Connect Core
         1.0, section 3.1.2.1; RFC 7636, section 4.3).
         """
@@ -268,7 +268,7 @@ class ProviderSignIn(_Base):
             raise _RefusedError(str(response.json().get("error", "the code was refused")))
         return str(response.raise_for_status().json().get("id_token", ""))
 
-    async def _discovered(self) -> dict[str, Any]:
+    async def _load_metadata(self) -> dict[str, Any]:
         """Return the provider's metadata. Raises httpx.HTTPError if the metadata cannot be fetched, and ValueError if
         it belongs to a different issuer.
         """
@@ -281,7 +281,7 @@ class ProviderSignIn(_Base):
             self._metadata = metadata
         return self._metadata
 
-    def _flow(self, cookie: str | None) -> dict[str, Any] | None:
+    def _read_flow(self, cookie: str | None) -> dict[str, Any] | None:
         try:
             flow: dict[str, Any] = jwt.decode(
                 cookie or "", self._key, algorithms=["HS256"], options={"verify_exp": False}
@@ -315,7 +315,7 @@ def local_path(path: str | None) -> str:
     return path
 
 
-def _signed_in(request: Request, claims: Mapping[str, Any], path: str) -> Response:
+def _sign_in_response(request: Request, claims: Mapping[str, Any], path: str) -> Response:
     """Return the response that signs the user in and redirects to `path`. It sets a new session ID, so that an attacker
     who knows the old ID cannot use it.
     """

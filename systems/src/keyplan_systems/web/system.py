@@ -51,15 +51,15 @@ class Resources:
 
 
 class UnfinishedError(ExceptionGroup[Exception]):
-    """Raised if some tasks of a worker failed. It contains the errors and the number of completed tasks (`done`)."""
+    """Raised if some tasks of a worker failed. It contains the errors and the number of completed tasks."""
 
-    done: int = 0
+    completed: int = 0
 
     @classmethod
-    def of(cls, errors: Sequence[Exception], done: int) -> UnfinishedError:
+    def from_errors(cls, errors: Sequence[Exception], completed: int) -> UnfinishedError:
         """Return an exception that contains the given errors, at least one, and the number of completed tasks."""
         error = cls(f"{len(errors)} steps failed; they are tried again", errors)
-        error.done = done
+        error.completed = completed
         return error
 
 
@@ -80,7 +80,7 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltSystem:
     """A system that is ready to run, with its application and its workers."""
 
     app: ASGIApp
@@ -134,7 +134,7 @@ class SamplePerson:
     subject: str
     """User ID, which is the subject of the user's tokens."""
     name: str
-    about: str
+    description: str
     """Description of the user's role in the sample data, in one sentence."""
     roles: tuple[str, ...] = ()
     claims: Mapping[str, Any] = field(default_factory=dict)
@@ -152,7 +152,7 @@ class System:
     title: str
     design: str
     """Module that contains the system's design."""
-    build: Callable[[Resources], Built]
+    build: Callable[[Resources], BuiltSystem]
     page: str = "docs"
     """Path of the API's documentation page, relative to the system's path."""
     demo: Callable[[DemoStage], None] | None = None

@@ -167,8 +167,8 @@ class TokenVerifier:
             raise TokenError("The token was issued in the future.")
 
 
-def _seconds(claims: Mapping[str, Any], name: str, otherwise: float) -> float:
-    value = claims.get(name, otherwise)
+def _seconds(claims: Mapping[str, Any], name: str, default: float) -> float:
+    value = claims.get(name, default)
     # A whole number may be too large for math.isnan.
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124
         raise TokenError(f"The token's claim {name} is not a timestamp.")
@@ -188,10 +188,10 @@ def _roles(claims: Mapping[str, Any], names: Sequence[str]) -> frozenset[str]:
     roles: set[str] = set()
     for name in names:
         value = claims.get(name, [])
-        listed = value.split() if isinstance(value, str) else value
-        if not isinstance(listed, list) or not all(isinstance(role, str) for role in listed):
+        role_names = value.split() if isinstance(value, str) else value
+        if not isinstance(role_names, list) or not all(isinstance(role, str) for role in role_names):
             raise TokenError(f"The token's claim {name} is not a list of roles.")
-        roles.update(listed)
+        roles.update(role_names)
     return frozenset(roles)
 
 

@@ -119,7 +119,7 @@ class Tour:
         actor = Actor(page, self.pace_s)
         self.actors.append(actor)
         if self.has_windows:
-            self._place(page)
+            self._place_window(page)
         target = f"/{self.system}/{path}"
         if person:
             page.goto(f"{self.url}/sign-in?next={quote(target, safe='')}")
@@ -155,7 +155,7 @@ class Tour:
             if not actor.page.is_closed():
                 actor.page.wait_for_event("close", timeout=0)
 
-    def _place(self, page: Page) -> None:
+    def _place_window(self, page: Page) -> None:
         """Move the window of a page to the left or right half of the screen."""
         width, height = page.evaluate("[screen.availWidth, screen.availHeight]")
         session = page.context.new_cdp_session(page)
@@ -167,7 +167,7 @@ class Tour:
 
 
 @contextmanager
-def started(*, headless: bool) -> Iterator[Browser]:
+def start_browser(*, headless: bool) -> Iterator[Browser]:
     """Start Chromium and yield the browser. An installed Chromium is preferred to the one that Playwright provides. The
     browser is closed at the end of the `with` block.
 

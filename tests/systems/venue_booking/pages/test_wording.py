@@ -88,7 +88,7 @@ def test_the_words_of_the_shared_templates_scripts_and_sample_people_are_transla
         for page in folder.glob("*.j2")
         for text in re.findall(r"""page\.word\(["'](.+?)["']\)""", page.read_text())
     }
-    used |= {*SCRIPT_TEXTS, "You are signed out.", *(person.about for person in PEOPLE)}
+    used |= {*SCRIPT_TEXTS, "You are signed out.", *(person.description for person in PEOPLE)}
     assert "Sign out" in used
     for language in (Language.ITALIAN, Language.GERMAN):
         assert used <= page_texts(language)["shared"].keys()

@@ -14,7 +14,7 @@ from keyplan_systems.ask_a_human.domain.refusals import QuestionNotFoundError
 from keyplan_systems.ask_a_human.pages import agents, installation, people, settings
 from keyplan_systems.ask_a_human.pages.visitors import Visitors
 from keyplan_systems.ask_a_human.service import Service
-from keyplan_systems.web.browsing import install_pages, page_router, site
+from keyplan_systems.web.browsing import install_pages, page_router, system_pages
 from keyplan_systems.web.problems import Problem
 
 NAV = (
@@ -29,7 +29,7 @@ def add_pages(app: FastAPI, service: Service, trusted_proxies: int, push_key: st
 
     `push_key` is the public key for Web Push in base64url. If it is None, the pages do not offer notifications.
     """
-    pages = site("keyplan_systems.ask_a_human", "Ask a Human", NAV, accent="teal", scripts=("ask.js",))
+    pages = system_pages("keyplan_systems.ask_a_human", "Ask a Human", NAV, accent="teal", scripts=("ask.js",))
     router, visitors = page_router(pages, _problem), Visitors(service, trusted_proxies)
     installation.add_routes(router, pages)
     people.add_routes(router, pages, service, visitors)

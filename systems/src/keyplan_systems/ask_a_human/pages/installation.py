@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from keyplan.pages import PageContext, Pages, Viewer, with_policy
-from keyplan_systems.web.browsing import Visit
+from keyplan_systems.web.browsing import CurrentSession
 
 _SHARED: Final = ("icon.svg", "theme.js", "keyplan.css", "keyplan.js")
 _OWN: Final = ("ask.css", "ask.js", "icon-192.png")
@@ -70,5 +70,5 @@ def add_routes(router: APIRouter, pages: Pages) -> None:
         return pages.render(request, "offline.html.j2")
 
     @router.get("/session")
-    def session(visit: Visit) -> Response:
-        return JSONResponse({"csrf": visit.csrf()}, headers={"Cache-Control": "no-store"})
+    def session(current_session: CurrentSession) -> Response:
+        return JSONResponse({"csrf": current_session.csrf()}, headers={"Cache-Control": "no-store"})

@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.pages.visitors import Visitors, zone_of
 from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.ask_a_human.web_push import Target
 from keyplan_systems.web.authentication import unauthorized
-from keyplan_systems.web.browsing import Visit
+from keyplan_systems.web.browsing import CurrentSession
 from keyplan_systems.web.sessions import CSRF_HEADER
 
 INTERVALS = ((15, "Up to every 15 minutes"), (30, "Up to every 30 minutes"), (60, "Once an hour at most"),
@@ -67,8 +67,8 @@ def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) 
     """
 
     @router.post("/notifications")
-    def subscribe(request: Request, visit: Visit, body: dict[str, Any]) -> Response:
-        visit.check(request.headers.get(CSRF_HEADER))
+    def subscribe(request: Request, session: CurrentSession, body: dict[str, Any]) -> Response:
+        session.check_csrf(request.headers.get(CSRF_HEADER))
         service.base.count(limits.SUBSCRIPTIONS, visitors.address(request))
         target = Target.read(body.get("subscription"))
         person, token = visitors.known(request), None
@@ -84,27 +84,27 @@ def _add_notifications(router: APIRouter, service: Service, visitors: Visitors) 
         return response
 
     @router.put("/notifications")
-    def renew(request: Request, visit: Visit, body: dict[str, Any]) -> Response:
+    def renew(request: Request, session: CurrentSession, body: dict[str, Any]) -> Response:
         """Replace the browser's old push subscription with a new one. The notification interval is unchanged."""
-        person = _owner(request, visit)
+        person = _owner(request, session)
         old, new = Target.read(body.get("old")), Target.read(body.get("subscription"))
         wishes = requests.parse(SubscriptionChange, {"fcm_token": new.text})
         known = notifications.subscription_id(old.text)
         return JSONResponse(_subscription_json(service.subscriptions.change(person, known, wishes)))
 
     @router.put("/notifications/{subscription_id}")
-    def change(request: Request, visit: Visit, subscription_id: str, body: dict[str, Any]) -> Response:
-        person = _owner(request, visit)
+    def change(request: Request, session: CurrentSession, subscription_id: str, body: dict[str, Any]) -> Response:
+        person = _owner(request, session)
         wishes = requests.parse(SubscriptionChange, {"min_interval_minutes": body.get("min_interval_minutes")})
         return JSONResponse(_subscription_json(service.subscriptions.change(person, subscription_id, wishes)))
 
     @router.delete("/notifications/{subscription_id}")
-    def end(request: Request, visit: Visit, subscription_id: str) -> Response:
-        service.subscriptions.end(_owner(request, visit), subscription_id)
+    def end(request: Request, session: CurrentSession, subscription_id: str) -> Response:
+        service.subscriptions.end(_owner(request, session), subscription_id)
         return Response(status_code=204)
 
-    def _owner(request: Request, visit: Visit) -> Identity:
-        visit.check(request.headers.get(CSRF_HEADER))
+    def _owner(request: Request, session: CurrentSession) -> Identity:
+        session.check_csrf(request.headers.get(CSRF_HEADER))
         person = visitors.known(request)
         if person is None:
             raise unauthorized("This browser is not registered.")

@@ -18,9 +18,9 @@ from keyplan_systems.forum.domain import NOT_STARTED, Status
 from keyplan_systems.forum.entities import Event, EventType
 from keyplan_systems.forum.followers import MAX_COUNTED
 from keyplan_systems.forum.service import Service, place_of
-from keyplan_systems.web.browsing import Person, page_router, site
+from keyplan_systems.web.browsing import Person, page_router, system_pages
 
-PAGES: Final = site(
+PAGES: Final = system_pages(
     "keyplan_systems.forum",
     "Forum",
     (

@@ -71,7 +71,7 @@ def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -
         run = _Run(database, clock, fence)
         written = _write_all(run, write)
     if run.errors:
-        raise UnfinishedError.of(run.errors, run.written)
+        raise UnfinishedError.from_errors(run.errors, run.written)
     return Drained(run.written, left_to_another=not written)
 
 

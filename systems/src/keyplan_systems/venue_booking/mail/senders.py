@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from keyplan_systems.venue_booking.mail.letters import Letter
-from keyplan_systems.web.files import clear_drafts, put_once
+from keyplan_systems.web.files import delete_temporary_files, write_if_missing
 
 _CLOSING: Final = 421
 """SMTP reply code with which a server that temporarily accepts no emails closes the connection (RFC 5321,
@@ -180,7 +180,7 @@ class FolderSender:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        clear_drafts(folder)
+        delete_temporary_files(folder)
 
     def send(self, letter: Letter) -> Sent:
         """Write the email to a file that only the file's owner can read. If the file already exists, it is left
@@ -188,7 +188,7 @@ class FolderSender:
         """
         path = self._folder / file_name(letter)
         try:
-            return Sent(first_time=put_once(path, letter.message.as_bytes()))
+            return Sent(first_time=write_if_missing(path, letter.message.as_bytes()))
         except OSError as error:
             raise MailUnavailableError(f"cannot write {path}: {error.strerror}") from error
 

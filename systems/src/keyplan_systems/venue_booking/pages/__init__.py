@@ -18,7 +18,7 @@ from keyplan_systems.venue_booking.pages.profile import add_language, add_profil
 from keyplan_systems.venue_booking.pages.site import VenueSite
 from keyplan_systems.venue_booking.pages.wording import shared_wording
 from keyplan_systems.venue_booking.service import Service
-from keyplan_systems.web.browsing import install_pages, page_router, site
+from keyplan_systems.web.browsing import install_pages, page_router, system_pages
 
 _NAVIGATION = (
     Link("Calendar", "app/", "calendar", is_exact=True),
@@ -30,7 +30,7 @@ _NAVIGATION = (
 
 def install_venue_pages(app: FastAPI, service: Service, writer: LetterWriter) -> None:
     """Add the pages to the application. `writer` composes the emails that the pages show."""
-    pages = site(
+    pages = system_pages(
         "keyplan_systems.venue_booking",
         "Venue booking",
         _NAVIGATION,

@@ -21,7 +21,7 @@ from keyplan_systems.venue_booking.domain.requests import EventKind
 from keyplan_systems.venue_booking.domain.users import Actor, Status
 from keyplan_systems.venue_booking.pages.site import VenueSite, date_of, month_of
 from keyplan_systems.venue_booking.pages.wording import Phrases
-from keyplan_systems.web.browsing import Visit
+from keyplan_systems.web.browsing import CurrentSession
 
 DAYS_PER_WEEK = 7
 
@@ -86,8 +86,8 @@ def add_calendar(router: APIRouter, site: VenueSite) -> None:
     """Add the calendar pages to the router."""
 
     @router.get("/")
-    def month(request: Request, visit: Visit) -> Response:
-        actor = None if visit.principal is None else person_of(visit.principal).actor
+    def month(request: Request, session: CurrentSession) -> Response:
+        actor = None if session.principal is None else person_of(session.principal).actor
         query = request.query_params
         earliest, latest = site.venue.earliest_date(site.now()), site.venue.latest_date(site.now())
         day = date_of(query.get("day"))
