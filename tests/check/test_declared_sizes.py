@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field
 
-from keyplan.check.declared_sizes import is_recursive, most_bytes, nesting
+from keyplan.check.declared_sizes import is_recursive, max_bytes, nesting
 
 
 class Answer(BaseModel):
@@ -37,12 +37,12 @@ class Pair(BaseModel):
     ids=str,
 )
 def test_bounded_types_have_a_maximum_size(annotation: Any, most: int) -> None:
-    assert most_bytes(annotation) == most
+    assert max_bytes(annotation) == most
 
 
 @pytest.mark.parametrize("annotation", [str, list[int], dict[str, int], Comment, list[Answer], bytes], ids=str)
 def test_unbounded_types_have_no_maximum_size(annotation: Any) -> None:
-    assert most_bytes(annotation) is None
+    assert max_bytes(annotation) is None
 
 
 @pytest.mark.parametrize(

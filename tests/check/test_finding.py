@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keyplan.check import report
 from keyplan.check.checking import RULES, Report, check
-from keyplan.check.finding import Finding, merged
+from keyplan.check.finding import Finding, merge_findings
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
 from keyplan.design.errors import Place
@@ -63,7 +63,7 @@ def test_findings_with_the_same_cause_are_listed_in_the_first() -> None:
         finding("Task.team", line=2),
         finding("Task.state", "other cause", line=3),
     )
-    first, second = merged([title, team, state])
+    first, second = merge_findings([title, team, state])
     assert first.problem == "Task.title can be empty; likewise Task.team"
     assert first.alike == (team,)
     assert first.subjects == ("Task.title", "Task.team")
@@ -72,15 +72,15 @@ def test_findings_with_the_same_cause_are_listed_in_the_first() -> None:
 
 def test_findings_without_an_item_or_of_another_rule_stay_separate() -> None:
     separate = [finding(), finding(line=2), finding("Task.title"), finding("Task.title", code="KP102")]
-    assert merged(separate) == separate
+    assert merge_findings(separate) == separate
 
 
 def test_equal_findings_are_merged_without_a_list() -> None:
-    assert merged([finding("Task.title"), finding("Task.title")]) == [finding("Task.title")]
+    assert merge_findings([finding("Task.title"), finding("Task.title")]) == [finding("Task.title")]
 
 
 def test_an_item_at_two_places_is_named_once() -> None:
-    (first,) = merged([finding("Task.title"), finding("Task.title", line=9)])
+    (first,) = merge_findings([finding("Task.title"), finding("Task.title", line=9)])
     assert first.problem == "Task.title can be empty"
     assert [listed.place.line for listed in first.alike] == [9]
 

@@ -11,7 +11,7 @@ import pytest
 from tests.check.corpus.test_corpus import ROOT, SYSTEMS
 
 from keyplan.check.checking import Report, check
-from keyplan.check.fixes import Fixes, fixes
+from keyplan.check.fixes import Fixes, plan_fixes
 from keyplan.design.declaring.partial import load_partially
 
 FIXABLE = {"KP306", "KP307", "KP806", "KP807"}
@@ -41,7 +41,7 @@ def tasks(owner: str) -> KeyCondition:
 def fixes_of(path: Path) -> tuple[Report, Fixes]:
     loaded = load_partially(str(path))
     report = check(loaded.design, refusals=loaded.refusals)
-    return report, fixes([(loaded.design, report)])
+    return report, plan_fixes([(loaded.design, report)])
 
 
 def fixed(folder: Path, source: str) -> str:
@@ -51,7 +51,7 @@ def fixed(folder: Path, source: str) -> str:
     fixes_of(path)[1].write()
     again = fixes_of(path)[1]
     assert not again.edits
-    assert not again.made
+    assert not again.applied
     text = path.read_bytes().decode()
     return text.removeprefix(HEAD).partition("\n\n@app")[0].partition("\r\n\r\n@app")[0].strip()
 
@@ -206,7 +206,7 @@ def test_a_real_design_is_fixed_once_and_changes_nowhere_else(design: Path, tmp_
         finding.code for finding in after.findings if finding.code not in FIXABLE
     ]
     changed = list(unified_diff(text.splitlines(), path.read_text().splitlines(), n=0, lineterm=""))[2:]
-    assert len([line for line in changed if line.startswith("-")]) <= len(results.made)
+    assert len([line for line in changed if line.startswith("-")]) <= len(results.applied)
 
 
 def _patterns(path: Path) -> set[str]:

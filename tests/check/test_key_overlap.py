@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from tests.laws import examples
 
 from keyplan import Entity, Table, key
-from keyplan.check.key_overlap import are_disjoint, as_template, begins, constant, is_unlikely, overlap, skeleton
+from keyplan.check.key_overlap import (
+    are_disjoint,
+    as_template,
+    constant_template,
+    is_unlikely,
+    overlap,
+    prefix_overlap,
+    skeleton,
+)
 from keyplan.design.entities import spec_of
 from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.overlaps import keys_overlap
@@ -50,7 +58,7 @@ def test_the_fast_overlap_check_agrees_with_the_algebra(left: BoundTemplate, rig
 @settings(max_examples=examples(60), deadline=None)
 @given(templates, templates)
 def test_a_key_found_to_start_with_a_prefix_starts_with_it(left: BoundTemplate, right: BoundTemplate) -> None:
-    witness = begins(left, right, frozenset())
+    witness = prefix_overlap(left, right, frozenset())
     if witness is not None and witness.certain:
         assert witness.text.startswith(left.literal_prefix)
         assert right.match(witness.text) is not None
@@ -58,7 +66,7 @@ def test_a_key_found_to_start_with_a_prefix_starts_with_it(left: BoundTemplate, 
 
 @given(st.text(alphabet="ab{}#", min_size=1))
 def test_a_constant_renders_its_text(text: str) -> None:
-    assert constant(text).render({}) == text
+    assert constant_template(text).render({}) == text
 
 
 @pytest.mark.parametrize(("field", "far"), [("user_id", True), ("name", False)])

@@ -23,7 +23,7 @@ from keyplan import (
     transaction,
 )
 from keyplan.check.finding import number
-from keyplan.check.load import monthly_price, units_a_second
+from keyplan.check.load import index_units_per_second, monthly_price
 from keyplan.check.subject import Subject
 from keyplan.design.entities import spec_of
 
@@ -89,7 +89,7 @@ SUBJECT = Subject(Design("d", (shop, log), (order_and_bill, bill_what_is_ordered
 
 
 def test_a_step_counts_in_its_transaction_and_separately_only_with_its_own_rate() -> None:
-    actual = [(work.pattern.name, work.plan.entity.name, work.units.write) for work in SUBJECT.works]
+    actual = [(work.pattern.name, work.plan.entity.name, work.units.write) for work in SUBJECT.requests]
     assert sorted(actual) == [
         ("annotate", "Order", 1),
         ("bill_what_is_ordered", "Bill", 4),
@@ -103,11 +103,11 @@ def test_a_step_counts_in_its_transaction_and_separately_only_with_its_own_rate(
 
 def test_the_load_of_an_index_is_the_sum_of_all_writes_to_it() -> None:
     # An order's entry is one unit, a bill's two; a note is in the entry too.
-    assert units_a_second(SUBJECT.works, shop.schema, "by_day") == 0.5 + 4 + 2 * (1 + 2) + 2
-    assert units_a_second(SUBJECT.works, shop.schema, "by_day", peak=True) == 0.75 + 4 + 3 * (1 + 2) + 2
-    assert units_a_second(SUBJECT.works, shop.schema, "by_day", spec_of(Bill)) == 2 * 2 + 2
-    assert units_a_second(SUBJECT.works, log.schema, "by_day") == 100
-    assert units_a_second(SUBJECT.works, log.schema, "by_week") == 0
+    assert index_units_per_second(SUBJECT.requests, shop.schema, "by_day") == 0.5 + 4 + 2 * (1 + 2) + 2
+    assert index_units_per_second(SUBJECT.requests, shop.schema, "by_day", peak=True) == 0.75 + 4 + 3 * (1 + 2) + 2
+    assert index_units_per_second(SUBJECT.requests, shop.schema, "by_day", spec_of(Bill)) == 2 * 2 + 2
+    assert index_units_per_second(SUBJECT.requests, log.schema, "by_day") == 100
+    assert index_units_per_second(SUBJECT.requests, log.schema, "by_week") == 0
 
 
 def test_a_unit_per_second_costs_the_price_of_a_months_seconds() -> None:

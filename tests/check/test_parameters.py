@@ -54,7 +54,7 @@ def field(annotation: Any) -> StoredField:
     ids=str,
 )
 def test_matching_types_are_accepted(value: Any, declared: Any) -> None:
-    assert mismatch(value, field(declared), each=False) is None
+    assert mismatch(value, field(declared), is_list=False) is None
 
 
 @pytest.mark.parametrize(
@@ -77,18 +77,18 @@ def test_matching_types_are_accepted(value: Any, declared: Any) -> None:
     ids=str,
 )
 def test_a_mismatch_names_both_types(value: Any, declared: Any) -> None:
-    problem = mismatch(value, field(declared), each=False)
+    problem = mismatch(value, field(declared), is_list=False)
     assert problem is not None
     assert problem.startswith("is ")
     assert "the field is" in problem
 
 
 def test_list_parameters_are_compared_by_member_type() -> None:
-    assert mismatch(list[str], field(str), each=True) is None
-    assert mismatch(list[int], field(str), each=True) is not None
-    assert mismatch(list, field(str), each=True) is None
-    assert mismatch(Annotated[list[str], Field(max_length=9)], field(str), each=True) is None
-    assert mismatch(Annotated[list[int], Field(max_length=9)], field(str), each=True) is not None
+    assert mismatch(list[str], field(str), is_list=True) is None
+    assert mismatch(list[int], field(str), is_list=True) is not None
+    assert mismatch(list, field(str), is_list=True) is None
+    assert mismatch(Annotated[list[str], Field(max_length=9)], field(str), is_list=True) is None
+    assert mismatch(Annotated[list[int], Field(max_length=9)], field(str), is_list=True) is not None
 
 
 def test_optional_parameters_are_recognized_under_annotations() -> None:

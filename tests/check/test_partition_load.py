@@ -67,8 +67,8 @@ def test_shards_divide_the_load_of_an_index_whose_key_changes(shards: int, avera
     share = max(1 / shards, 1 / 50_000)
     assert hot.write(peak=False) == pytest.approx(2 * average * share)
     assert hot.write(peak=True) == pytest.approx(2 * (average + more) * share)
-    assert hot.sharded == (0 if shards == 1 else shards)
-    assert hot.constant == (shards == 1)
+    assert hot.shard_count == (0 if shards == 1 else shards)
+    assert hot.is_constant == (shards == 1)
 
 
 def test_a_read_of_every_shard_loads_each_shard() -> None:
@@ -121,9 +121,9 @@ def test_loads_on_one_key_are_added_up_and_named_largest_first() -> None:
 
     (hot,) = subject(table).hot_keys
     assert hot.write(peak=True) == pytest.approx(0.25 * (10 * 2 + 20 * 2))
-    assert hot.main("write") == ["annotate", "create"]
+    assert hot.main_patterns("write") == ["annotate", "create"]
     assert hot.share_of("write") == 0.25
-    assert hot.main("read") == []
+    assert hot.main_patterns("read") == []
 
 
 def test_a_constant_argument_uses_the_same_key_in_every_call() -> None:
@@ -178,7 +178,7 @@ def test_an_index_queried_for_one_key_receives_the_writes_of_entities_expected_i
         return item(user_id=user_id).set(name=name)
 
     hot = one_key(subject(table).hot_keys, "top")
-    assert hot.constant
+    assert hot.is_constant
     assert hot.shape == "board = board"
     assert hot.write(peak=True) == pytest.approx(10 * 2 * 2 + 1 * 2)
 
@@ -349,7 +349,7 @@ def test_only_the_three_largest_loads_are_named() -> None:
         table.get(player, rate=Rate(average=rate))(read)
 
     (hot,) = subject(table).hot_keys
-    assert hot.main("read") == ["read_1", "read_3", "read_0"]
+    assert hot.main_patterns("read") == ["read_1", "read_3", "read_0"]
     assert hot.share_of("write") == 0
 
 
@@ -369,7 +369,7 @@ def test_a_table_is_loaded_only_by_its_own_patterns() -> None:
         return item(user_id=user_id, task_id=task_id)
 
     table_subject = subject(first, second)
-    assert [(hot.name, hot.main("read")) for hot in table_subject.hot_keys] == [
+    assert [(hot.name, hot.main_patterns("read")) for hot in table_subject.hot_keys] == [
         ("players", ["profile"]),
         ("tasks", ["task"]),
     ]
@@ -423,7 +423,7 @@ def test_shards_after_another_field_are_recognized() -> None:
         return item(score)
 
     (hot,) = subject(table).hot_keys
-    assert (hot.sharded, hot.constant) == (8, False)
+    assert (hot.shard_count, hot.is_constant) == (8, False)
     assert hot.write(peak=True) == pytest.approx(80 / 10 / 8)
 
 
@@ -450,7 +450,7 @@ def test_uncalled_patterns_and_indexes_of_unknown_values_have_no_load() -> None:
         return item(note)
 
     (hot,) = subject(table).hot_keys
-    assert (hot.name, hot.main("write")) == ("notes", ["create"])
+    assert (hot.name, hot.main_patterns("write")) == ("notes", ["create"])
 
 
 def test_a_get_of_items_without_a_declared_size_counts_and_a_query_of_an_assumed_number_does_not() -> None:
@@ -470,7 +470,7 @@ def test_a_get_of_items_without_a_declared_size_counts_and_a_query_of_an_assumed
         return item(note_id=note_id, part=part)
 
     (hot,) = subject(table).hot_keys
-    assert hot.main("read") == ["look"]
+    assert hot.main_patterns("read") == ["look"]
 
 
 def test_writes_of_other_entities_do_not_load_an_index_queried_for_one_key() -> None:
@@ -516,8 +516,8 @@ def test_writes_of_other_entities_do_not_load_an_index_queried_for_one_key() -> 
 
     hot = one_key(subject(table).hot_keys, "top")
     assert hot.write(peak=True) == pytest.approx(3 * 2 + 10 * 2 * 2 + 1 * 2)
-    assert hot.main("write") == ["add_points", "join", "leave"]
-    assert (hot.read(peak=True), hot.constant, hot.sharded) == (0, True, 0)
+    assert hot.main_patterns("write") == ["add_points", "join", "leave"]
+    assert (hot.read(peak=True), hot.is_constant, hot.shard_count) == (0, True, 0)
     assert hot.place == table.schema.index("top").place  # type: ignore[union-attr]
     assert [
         hot_key.index.name for hot_key in subject(table).hot_keys if hot_key.index is not None and hot_key.bound is None
@@ -540,7 +540,7 @@ def test_a_multi_attribute_key_has_as_many_values_as_its_attributes_combined() -
         return item(game)
 
     hot = one_key(subject(table).hot_keys, "listed")
-    assert not hot.constant
+    assert not hot.is_constant
     assert hot.write(peak=True) == pytest.approx(3)
 
 

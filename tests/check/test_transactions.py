@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan import Entity, ItemWrite, Table, each, item, key, transaction
-from keyplan.check.rules.consistency.transactions import origin_of, written_by
+from keyplan.check.rules.consistency.transactions import origin_of, transaction_writes
 
 app = Table("app", pk="PK", sk="SK")
 
@@ -39,7 +39,7 @@ def count(customer: str) -> ItemWrite:
 
 
 def keys_of(call: Any) -> list[dict[str, tuple[object, ...]]]:
-    return [dict(write.keys) for write in written_by(call)]
+    return [dict(write.keys) for write in transaction_writes(call)]
 
 
 def test_equal_parameters_give_equal_keys() -> None:
@@ -86,7 +86,7 @@ def test_a_repeated_step_varies_if_its_key_uses_the_values() -> None:
     def all_of(customers: list[str], customer: str) -> list[Any]:
         return [count(each(customers)), count(customer)]
 
-    first, second = written_by(all_of)
+    first, second = transaction_writes(all_of)
     assert first.varies
     assert not second.varies
     assert dict(first.keys) != dict(second.keys)
@@ -97,7 +97,7 @@ def test_members_of_repeated_items_vary_too() -> None:
     def create_all(orders: list[Order]) -> list[Any]:
         return [create_order(each(orders))]
 
-    (write,) = written_by(create_all)
+    (write,) = transaction_writes(create_all)
     assert write.varies
     assert origin_of(write.sources["order_id"]) == ("each", "parameter", "orders", "order_id")
 

@@ -268,8 +268,8 @@ def jobs() -> Table:
     ],
 )
 def test_a_read_evaluates_the_share_of_items_that_its_key_selects(pattern: str, evaluated: float) -> None:
-    (matching,) = [pattern_cost for pattern_cost in jobs().patterns if pattern_cost.name == pattern]
-    assert expected(matching).evaluated == pytest.approx(evaluated)
+    (matching_count,) = [pattern_cost for pattern_cost in jobs().patterns if pattern_cost.name == pattern]
+    assert expected(matching_count).evaluated == pytest.approx(evaluated)
 
 
 def test_a_constant_partition_contains_every_item() -> None:
@@ -506,8 +506,8 @@ def test_a_query_of_several_named_partitions_is_one_request_per_partition() -> N
     [("begin", 1), ("keep", 0.01), ("forget", 0.01), ("end", 1), ("take_back", 1), ("rename", 2)],
 )
 def test_new_items_enter_and_completed_items_leave_a_sparse_index(pattern: str, units: float) -> None:
-    (matching,) = [pattern_cost for pattern_cost in loans().patterns if pattern_cost.name == pattern]
-    assert expected(matching).units.indexes == {"out": pytest.approx(units)}
+    (matching_count,) = [pattern_cost for pattern_cost in loans().patterns if pattern_cost.name == pattern]
+    assert expected(matching_count).units.indexes == {"out": pytest.approx(units)}
 
 
 def test_an_update_whose_condition_excludes_an_index_writes_no_entry() -> None:

@@ -10,7 +10,7 @@ def test_rows_are_listed_below_the_table_that_they_share() -> None:
         "orders": [("order", "0.5", "OK"), ("orders_of_customer", "12.0", "OK")],
         "orders/open": [("open", "3.0", "wrong")],
     }
-    assert figure_table(("pattern", "units", "verdict"), rows, left=(0, 2)).splitlines() == [
+    assert figure_table(("pattern", "units", "verdict"), rows, left_aligned=(0, 2)).splitlines() == [
         "  pattern             units  verdict",
         "",
         "orders",

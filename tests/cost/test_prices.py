@@ -27,7 +27,7 @@ from keyplan import (
     transaction,
 )
 from keyplan.cost.estimate import estimate
-from keyplan.cost.prices import HOURS_A_MONTH, PriceDataError, book, load
+from keyplan.cost.prices import HOURS_PER_MONTH, PriceDataError, book, load
 
 
 def test_the_shipped_prices_give_the_published_examples() -> None:
@@ -36,8 +36,8 @@ def test_the_shipped_prices_give_the_published_examples() -> None:
     assert prices.dated.year >= 2026
     assert prices["write_unit"] * 1e6 == pytest.approx(0.625)
     assert prices["read_unit"] * 1e6 == pytest.approx(0.125)
-    assert 100 * prices["write_unit_hour"] * HOURS_A_MONTH == pytest.approx(47.45)
-    assert 100 * prices["read_unit_hour"] * HOURS_A_MONTH == pytest.approx(9.49)
+    assert 100 * prices["write_unit_hour"] * HOURS_PER_MONTH == pytest.approx(47.45)
+    assert 100 * prices["read_unit_hour"] * HOURS_PER_MONTH == pytest.approx(9.49)
     assert all(price.source for price in prices.prices.values())
 
 

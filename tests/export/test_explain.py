@@ -54,7 +54,7 @@ def test_only_findings_of_the_pattern_are_shown(book: PriceBook) -> None:
 def test_a_fault_among_the_findings_is_shown_once(book: PriceBook) -> None:
     pattern = DESIGN.pattern("of_day")
     (fault,) = pattern.plan.faults
-    text = explain(pattern, book, [Finding.of(fault, "error", "of_day")])
+    text = explain(pattern, book, [Finding.from_fault(fault, "error", "of_day")])
     assert text.count(fault.problem) == 1
     assert explain(pattern, book).count(fault.problem) == 1
 

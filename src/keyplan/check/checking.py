@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from keyplan.check import rules as families
-from keyplan.check.finding import Finding, merged
+from keyplan.check.finding import Finding, merge_findings
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.declaring.design import Design, Suppression
@@ -19,23 +19,23 @@ from keyplan.diff.comparison import Comparison
 UNUSED_SUPPRESSION, UNEXPLAINED_SUPPRESSION = "KP001", "KP002"
 REFUSED = "KP000"
 """The code of findings about declarations that raised an error without a rule code."""
-_WORDS_OF_A_REASON = 3
+_MIN_REASON_WORDS = 3
 _CHANGE_CODES = "KP9"
 
 
-def _discovered() -> dict[str, tuple[Rule[Any], ...]]:
+def _load_rules() -> dict[str, tuple[Rule[Any], ...]]:
     """Import the modules in check/rules, and return their rules, grouped by family title and sorted by code."""
     rules_by_family = {}
     for family in pkgutil.iter_modules(families.__path__, f"{families.__name__}."):
         package = import_module(family.name)
         modules = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
         members = [member for module in modules for member in vars(import_module(module.name)).values()]
-        own = sorted((member for member in members if isinstance(member, Rule)), key=lambda rule: rule.code)
-        rules_by_family[(package.__doc__ or "").partition(" (")[0]] = tuple(own)
+        family_rules = sorted((member for member in members if isinstance(member, Rule)), key=lambda rule: rule.code)
+        rules_by_family[(package.__doc__ or "").partition(" (")[0]] = tuple(family_rules)
     return dict(sorted(rules_by_family.items(), key=lambda item: item[1][0].code))
 
 
-FAMILIES: dict[str, tuple[Rule[Any], ...]] = _discovered()
+FAMILIES: dict[str, tuple[Rule[Any], ...]] = _load_rules()
 """All rules, grouped by the title of their family, such as "Keys and templates"."""
 PAGES: dict[str, Rule[Any]] = {rule.code: rule for own in FAMILIES.values() for rule in own}
 """All rules, by rule code."""
@@ -73,15 +73,21 @@ def check(design: Design, rules: Iterable[Rule[Subject]] | None = None, *, refus
     finding. If `refusals` is not empty, rules that report missing declarations are skipped.
     """
     subject = Subject(design)
-    run = [rule for rule in (RULES.values() if rules is None else rules) if not (refusals and rule.of_absence)]
-    findings = [_refused(refusal, design) for refusal in refusals]
-    findings += [finding for rule in run for finding in rule.check(subject)]
+    selected_rules = [
+        rule for rule in (RULES.values() if rules is None else rules) if not (refusals and rule.of_absence)
+    ]
+    findings = [_refusal_finding(refusal, design) for refusal in refusals]
+    findings += [finding for rule in selected_rules for finding in rule.check(subject)]
     # Only a comparison of two designs shows whether a suppression of a change rule is used.
-    judged = [by for by in design.suppressed if by.code not in CHANGE_RULES] if rules is None and not refusals else []
-    return _report(design, findings, judged)
+    suppressions = (
+        [suppression for suppression in design.suppressed if suppression.code not in CHANGE_RULES]
+        if rules is None and not refusals
+        else []
+    )
+    return _report(design, findings, suppressions)
 
 
-def _refused(refusal: Refusal, design: Design) -> Finding:
+def _refusal_finding(refusal: Refusal, design: Design) -> Finding:
     error = refusal.error
     name = refusal.name or design.name
     return Finding(error.code or REFUSED, "error", name, error.problem, error.fix, error.place, error.other)
@@ -92,30 +98,36 @@ def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | Non
 
     In the report, findings that the new design suppresses are separate from the other findings.
     """
-    run = CHANGE_RULES.values() if rules is None else rules
-    findings = [finding for rule in run for finding in rule.check(comparison)]
+    selected_rules = CHANGE_RULES.values() if rules is None else rules
+    findings = [finding for rule in selected_rules for finding in rule.check(comparison)]
     design = comparison.new
-    judged = [by for by in design.suppressed if by.code in CHANGE_RULES] if rules is None else []
-    return _report(design, findings, judged, _names(comparison.old))
+    suppressions = (
+        [suppression for suppression in design.suppressed if suppression.code in CHANGE_RULES] if rules is None else []
+    )
+    return _report(design, findings, suppressions, _names(comparison.old))
 
 
 def _report(
-    design: Design, findings: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
+    design: Design, findings: list[Finding], suppressions: list[Suppression], extra_names: Collection[str] = ()
 ) -> Report:
     """Return a report on findings, in which the suppressed findings are separate from the others.
 
-    A finding is added for each suppression in `judged` that is unused or has no reason. A suppression can also refer to
-    `more_names`, which are names that the design does not declare.
+    A finding is added for each suppression in `suppressions` that is unused or has no reason. A suppression can also
+    refer to `extra_names`, which are names that the design does not declare.
     """
-    findings = _without_implied(findings)
-    suppressed = [(finding, by) for finding in findings if (by := _suppression(finding, design)) is not None]
-    left = [finding for finding in findings if _suppression(finding, design) is None]
-    left += _about_suppressions(design, judged, [by for _, by in suppressed], {*_names(design), *more_names})
-    left.sort(key=lambda finding: (finding.place.file, finding.place.line, finding.code, finding.problem))
-    return Report(design.name, tuple(merged(left)), tuple(suppressed))
+    findings = _remove_implied(findings)
+    suppressed = [
+        (finding, suppression) for finding in findings if (suppression := _suppression(finding, design)) is not None
+    ]
+    reported = [finding for finding in findings if _suppression(finding, design) is None]
+    reported += _suppression_findings(
+        design, suppressions, [suppression for _, suppression in suppressed], {*_names(design), *extra_names}
+    )
+    reported.sort(key=lambda finding: (finding.place.file, finding.place.line, finding.code, finding.problem))
+    return Report(design.name, tuple(merge_findings(reported)), tuple(suppressed))
 
 
-def _without_implied(findings: list[Finding]) -> list[Finding]:
+def _remove_implied(findings: list[Finding]) -> list[Finding]:
     """Remove the findings that another finding already explains, and return the rest.
 
     A finding is removed if its rule lists another rule in `implied_by`, and that rule has a finding with the same
@@ -131,39 +143,39 @@ def _without_implied(findings: list[Finding]) -> list[Finding]:
 
 
 def _suppression(finding: Finding, design: Design) -> Suppression | None:
-    for by in design.suppressed:
-        if by.code == finding.code and by.on in {"", finding.subject}:
-            return by
+    for suppression in design.suppressed:
+        if suppression.code == finding.code and suppression.on in {"", finding.subject}:
+            return suppression
     return None
 
 
-def _about_suppressions(
-    design: Design, judged: list[Suppression], used: list[Suppression], names: Collection[str]
+def _suppression_findings(
+    design: Design, suppressions: list[Suppression], used: list[Suppression], names: Collection[str]
 ) -> Iterator[Finding]:
-    for by in judged:
-        if by not in used:
-            problem, fix = _unused(by, names)
-            yield Finding(UNUSED_SUPPRESSION, "warning", by.on or design.name, problem, fix, by.place)
-        if len(by.reason.split()) < _WORDS_OF_A_REASON:
+    for suppression in suppressions:
+        if suppression not in used:
+            problem, fix = _unused_suppression(suppression, names)
+            yield Finding(UNUSED_SUPPRESSION, "warning", suppression.on or design.name, problem, fix, suppression.place)
+        if len(suppression.reason.split()) < _MIN_REASON_WORDS:
             yield Finding(
                 UNEXPLAINED_SUPPRESSION,
                 "error",
-                by.on or design.name,
-                f"{by.code} is suppressed without a reason",
+                suppression.on or design.name,
+                f"{suppression.code} is suppressed without a reason",
                 "give a reason of at least three words",
-                by.place,
+                suppression.place,
             )
 
 
-def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
-    """Return a message that explains why the suppression `by` has no effect, and an instruction for fixing it.
+def _unused_suppression(suppression: Suppression, names: Collection[str]) -> tuple[str, str]:
+    """Return a message that explains why the suppression `suppression` has no effect, and an instruction for fixing it.
 
     `names` are the names to which a suppression can refer.
     """
-    suppressed = f"{by.code} is suppressed{' for ' + by.on if by.on else ''}"
-    if by.code not in PAGES:
+    suppressed = f"{suppression.code} is suppressed{' for ' + suppression.on if suppression.on else ''}"
+    if suppression.code not in PAGES:
         return f"{suppressed}, but no such rule exists", "use a code that `keyplan rule` lists"
-    if by.on and by.on not in names:
+    if suppression.on and suppression.on not in names:
         return (
             f"{suppressed}, but the design declares nothing of that name",
             "name one of its tables, indexes, entities, patterns or consumers",

@@ -12,14 +12,14 @@ from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.errors import Place
 from keyplan.design.workload import Claim
 
-What = Literal["read", "write"]
+Capacity = Literal["read", "write"]
 
 
 @dataclass(frozen=True)
 class ClaimedUnits:
     """A number or range of capacity units that a published claim about a design states."""
 
-    what: What
+    what: Capacity
     low: float
     high: float
     each: bool = False
@@ -30,7 +30,7 @@ class ClaimedUnits:
 class ClaimedPrice:
     """A price that a published claim about a design states, in dollars per million requests."""
 
-    what: What
+    what: Capacity
     per_million: float
 
 
@@ -94,20 +94,20 @@ def _number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
+def all_claims(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
     """Yield each published claim with the name of the design or pattern that it is about, and its source location."""
-    for name, claim in of_design(subject):
+    for name, claim in design_claims(subject):
         yield name, claim, claim.place
-    for pattern, claim in of_patterns(subject):
+    for pattern, claim in pattern_claims(subject):
         yield pattern.name, claim, place_of(pattern)
 
 
-def of_design(subject: Subject) -> Iterator[tuple[str, Claim]]:
+def design_claims(subject: Subject) -> Iterator[tuple[str, Claim]]:
     """Yield each published claim about the whole design, with the design's name."""
     return ((subject.design.name, claim) for claim in subject.design.claims)
 
 
-def of_patterns(subject: Subject) -> Iterator[tuple[Pattern[..., object], Claim]]:
+def pattern_claims(subject: Subject) -> Iterator[tuple[Pattern[..., object], Claim]]:
     """Yield each published claim about a pattern, with the pattern."""
     return ((pattern, claim) for pattern in subject.design.patterns for claim in pattern.facts.claims)
 

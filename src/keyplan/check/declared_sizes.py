@@ -24,24 +24,24 @@ from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.templates import BoundTemplate
 
-_BYTES_OF_A_CHARACTER = 4
-_BYTES_OF_A_NUMBER = 21
-_BYTES_OF_A_CONTAINER = 3
+_CHARACTER_BYTES = 4
+_NUMBER_BYTES = 21
+_CONTAINER_BYTES = 3
 
 
-def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
+def max_item_bytes(entity: EntitySpec) -> tuple[int, str]:
     """Return the maximum total size of an entity's bounded fields in bytes, and the name of the largest field.
 
     Unbounded fields count as 0, so items of an entity with such fields can be larger.
     """
     sizes = {
-        field.name: len(field.attribute.encode()) + (most_bytes(field.info.annotation, field.info) or 0)
+        field.name: len(field.attribute.encode()) + (max_bytes(field.info.annotation, field.info) or 0)
         for field in entity.fields.values()
     }
     return sum(sizes.values()), max(sizes, key=lambda name: sizes[name], default="")
 
 
-def least_item_bytes(entity: EntitySpec) -> int:
+def min_item_bytes(entity: EntitySpec) -> int:
     """Return the minimum size of an entity's items in bytes: the names of the required attributes and the shortest
     possible key.
     """
@@ -53,7 +53,7 @@ def least_item_bytes(entity: EntitySpec) -> int:
     return keys + sum(len(attribute.encode()) for attribute in always)
 
 
-def most_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
+def max_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
     """Return the maximum size of an attribute value of this type in bytes, or None if it is unbounded."""
     field = DeclaredField.of("value", annotation, info)
     bare, _ = without_none(annotation)
@@ -61,27 +61,27 @@ def most_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
     if field.choices is not None:
         return max(len(str(choice).encode()) for choice in field.stored_choices)
     if origin is str:
-        return None if field.max_length is None else field.max_length * _BYTES_OF_A_CHARACTER
+        return None if field.max_length is None else field.max_length * _CHARACTER_BYTES
     if origin in {bytes, bytearray}:
         return field.max_length
     if origin in {list, set, frozenset}:
-        return _most_bytes_of_members(bare, field.max_length)
+        return _max_bytes_of_members(bare, field.max_length)
     if isinstance(origin, type) and issubclass(origin, BaseModel):
-        return _most_bytes_of_model(origin)
-    return None if origin in {dict, Union, types.UnionType, tuple, Any, object} else _BYTES_OF_A_NUMBER + 15
+        return _max_bytes_of_model(origin)
+    return None if origin in {dict, Union, types.UnionType, tuple, Any, object} else _NUMBER_BYTES + 15
 
 
-def _most_bytes_of_members(bare: Any, count: int | None) -> int | None:
-    each_bytes = most_bytes(get_args(bare)[0]) if get_args(bare) else None
-    return None if each_bytes is None or count is None else _BYTES_OF_A_CONTAINER + count * (each_bytes + 1)
+def _max_bytes_of_members(bare: Any, count: int | None) -> int | None:
+    each_bytes = max_bytes(get_args(bare)[0]) if get_args(bare) else None
+    return None if each_bytes is None or count is None else _CONTAINER_BYTES + count * (each_bytes + 1)
 
 
-def _most_bytes_of_model(model: type[BaseModel]) -> int | None:
+def _max_bytes_of_model(model: type[BaseModel]) -> int | None:
     if is_recursive(model):
         return None
-    total = _BYTES_OF_A_CONTAINER
+    total = _CONTAINER_BYTES
     for name, info in model.model_fields.items():
-        field_bytes = most_bytes(info.annotation, info)
+        field_bytes = max_bytes(info.annotation, info)
         if field_bytes is None:
             return None
         total += len(name.encode()) + field_bytes + 1
@@ -93,13 +93,13 @@ def is_recursive(model: type[BaseModel]) -> bool:
     return model in _models_in(model, set())
 
 
-def _models_in(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:
+def _models_in(model: type[BaseModel], models: set[type[BaseModel]]) -> set[type[BaseModel]]:
     for info in model.model_fields.values():
         for inner in _models_of(info.annotation):
-            if inner not in seen:
-                seen.add(inner)
-                _models_in(inner, seen)
-    return seen
+            if inner not in models:
+                models.add(inner)
+                _models_in(inner, models)
+    return models
 
 
 def _models_of(annotation: Any) -> list[type[BaseModel]]:
@@ -119,34 +119,34 @@ def nesting(annotation: Any) -> int | None:
     if isinstance(origin, type) and issubclass(origin, BaseModel):
         if is_recursive(origin):
             return None
-        return _one_level_more([nesting(info.annotation) for info in origin.model_fields.values()])
+        return _add_level([nesting(info.annotation) for info in origin.model_fields.values()])
     inner = [nesting(part) for part in get_args(bare) if part is not ...]
     if origin in {list, tuple, dict}:
-        return _one_level_more(inner)
+        return _add_level(inner)
     return None if None in inner else max((level for level in inner if level is not None), default=0)
 
 
-def _one_level_more(inner: list[int | None]) -> int | None:
-    return None if None in inner else 1 + max((level for level in inner if level is not None), default=0)
+def _add_level(levels: list[int | None]) -> int | None:
+    return None if None in levels else 1 + max((level for level in levels if level is not None), default=0)
 
 
-def grows_without_end(stored: StoredField, path: FieldPath) -> bool:
+def is_unbounded(field: StoredField, path: FieldPath) -> bool:
     """Return True if no declaration limits the number of elements of the list, map or set field to which `path` refers.
 
     Return False if the path refers to a value within a field.
     """
     if len(path.parts) > 1:
         return False
-    if stored.declared.max_length is not None:
+    if field.declared.max_length is not None:
         return False
-    members = get_args(stored.annotation)
-    if stored.is_set and members:
+    members = get_args(field.annotation)
+    if field.is_set and members:
         member, _ = without_none(members[0])
         return not (get_origin(member) is Literal or (isinstance(member, type) and issubclass(member, Enum)))
     return True
 
 
-def too_long(
+def too_long_key(
     rule: Rule[Subject], entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, limit: int
 ) -> Iterator[Finding]:
     """Yield a finding of `rule` if a key attribute can exceed `limit` bytes according to the declared lengths of its
@@ -154,21 +154,21 @@ def too_long(
 
     `part` is the key attribute, and `bound` is the key to which it belongs.
     """
-    most = _most_bytes(part)
-    if most is not None and most > limit:
-        longest = _longest_field(part, entity)
+    allowed_bytes = _max_bytes_of_attribute(part)
+    if allowed_bytes is not None and allowed_bytes > limit:
+        field = _longest_field(part, entity)
         yield rule.finding(
             entity.name,
             f"writes of {entity.name} fail when {part.attribute} of {entity.schema.where(bound.index)} ({part.text})"
-            f" exceeds {limit:,} bytes; the declared lengths allow {most:,}",
-            f"declare a smaller max_length or an ASCII pattern for {longest}, or keep it out of the key",
+            f" exceeds {limit:,} bytes; the declared lengths allow {allowed_bytes:,}",
+            f"declare a smaller max_length or an ASCII pattern for {field}, or keep it out of the key",
             bound.place.at(part.text) if part.template else bound.place,
             entity.schema.place_of(bound.index),
             severity="error",
         )
 
 
-def unbounded(
+def unbounded_key(
     rule: Rule[Subject], entity: EntitySpec, keys: Iterable[tuple[BoundKey, BoundKeyAttribute]], limit: int
 ) -> Iterator[Finding]:
     """Yield a finding of `rule` for each free-text field without a maximum length in the given key attributes of an
@@ -183,7 +183,7 @@ def unbounded(
         for name in _unbounded_fields(template, entity) if template is not None else ():
             if name not in reported:
                 reported.add(name)
-                yield _unbounded_field(rule, entity, (bound, part), name, limit)
+                yield _unbounded_key_field(rule, entity, (bound, part), name, limit)
 
 
 def _unbounded_fields(template: BoundTemplate, entity: EntitySpec) -> Iterator[str]:
@@ -194,10 +194,10 @@ def _unbounded_fields(template: BoundTemplate, entity: EntitySpec) -> Iterator[s
             yield placeholder.name
 
 
-def _unbounded_field(
-    rule: Rule[Subject], entity: EntitySpec, where: tuple[BoundKey, BoundKeyAttribute], name: str, limit: int
+def _unbounded_key_field(
+    rule: Rule[Subject], entity: EntitySpec, key_attribute: tuple[BoundKey, BoundKeyAttribute], name: str, limit: int
 ) -> Finding:
-    bound, part = where
+    bound, part = key_attribute
     template = as_template(part)
     assert template is not None, "the caller looked"
     return rule.finding(
@@ -228,7 +228,7 @@ def _fitting_length(template: BoundTemplate, limit: int) -> int:
     return max(1, (limit - template.min_bytes) // (4 * max(1, open_ends)) // 10 * 10)
 
 
-def _most_bytes(part: BoundKeyAttribute) -> int | None:
+def _max_bytes_of_attribute(part: BoundKeyAttribute) -> int | None:
     template = as_template(part)
     if template is not None:
         return template.max_bytes

@@ -104,11 +104,11 @@ def monotonic_start(parts: Sequence[BoundKeyAttribute], entity: EntitySpec) -> s
     if name is None:
         return None
     field = entity.fields[name]
-    monotonic = increases_with_time(field) or _SEQUENCE.search(words_of(name)) or is_time_ordered_id(field)
-    return name if monotonic else None
+    is_monotonic = increases_with_time(field) or _SEQUENCE.search(words_of(name)) or is_time_ordered_id(field)
+    return name if is_monotonic else None
 
 
-def own_id(entity: EntitySpec) -> StoredField | None:
+def id_outside_key(entity: EntitySpec) -> StoredField | None:
     """Return the required field that is named `id` or after the entity, such as `task_id`, if it is not part of the
     primary key. Otherwise, return None.
     """
@@ -127,9 +127,11 @@ def is_key_of_period(entity: EntitySpec) -> bool:
         if part.template is not None
         for placeholder in part.template.placeholders
     ]
-    plain = [part.field for part in entity.key.sort if part.template is None and part.field is not None]
-    periods = all(placeholder.spec in PERIODS_S or placeholder.field.type is date for placeholder in placeholders)
-    return bool(placeholders or plain) and periods and all(field.annotation is date for field in plain)
+    plain_fields = [part.field for part in entity.key.sort if part.template is None and part.field is not None]
+    are_periods = all(placeholder.spec in PERIODS_S or placeholder.field.type is date for placeholder in placeholders)
+    return (
+        bool(placeholders or plain_fields) and are_periods and all(field.annotation is date for field in plain_fields)
+    )
 
 
 def is_time_by_type(field: StoredField) -> bool:

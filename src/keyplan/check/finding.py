@@ -42,12 +42,12 @@ class Finding:
         return tuple(dict.fromkeys((self.subject, *(finding.subject for finding in self.alike))))
 
     @classmethod
-    def of(cls, fault: Fault, severity: Severity, subject: str) -> Finding:
+    def from_fault(cls, fault: Fault, severity: Severity, subject: str) -> Finding:
         """Return a finding for a fault that the design language detected in a declaration."""
         return cls(fault.code, severity, subject, fault.problem, fault.fix, fault.place, fault.other)
 
 
-def merged(findings: Iterable[Finding]) -> list[Finding]:
+def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Merge the findings that have the same rule, severity and cause into one finding that lists all their items.
 
     Findings without an item are returned unchanged.
@@ -56,15 +56,15 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
     for finding in findings:
         group = (finding.code, finding.severity, finding.cause) if finding.item else finding
         groups.setdefault(group, []).append(finding)
-    return [_listing(*dict.fromkeys(group)) for group in groups.values()]
+    return [_merge(*dict.fromkeys(group)) for group in groups.values()]
 
 
-def _listing(first: Finding, *others: Finding) -> Finding:
-    if not others:
+def _merge(first: Finding, *duplicates: Finding) -> Finding:
+    if not duplicates:
         return first
-    items = [finding.item for finding in others if finding.item != first.item]
-    likewise = f"; likewise {', '.join(dict.fromkeys(items))}" if items else ""
-    return replace(first, problem=first.problem + likewise, alike=others)
+    items = [finding.item for finding in duplicates if finding.item != first.item]
+    suffix = f"; likewise {', '.join(dict.fromkeys(items))}" if items else ""
+    return replace(first, problem=first.problem + suffix, alike=duplicates)
 
 
 def number(value: float) -> str:
@@ -72,7 +72,7 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"
 
 
-def counted(count: int, singular: str, plural: str) -> str:
+def count_text(count: int, singular: str, plural: str) -> str:
     """Format a count with the singular or plural form of its noun, such as 1 index or 2 indexes."""
     return f"{count:,} {singular if count == 1 else plural}"
 

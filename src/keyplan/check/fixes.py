@@ -26,7 +26,7 @@ from keyplan.design.planning.plan import Plan
 _FLAGS = {"KP806": "point_in_time_recovery", "KP807": "deletion_protection"}
 """The table option to set to True in order to fix a finding, by rule code."""
 _PROJECTIONS = frozenset({"KP306", "KP307"})
-_SILENT = frozenset(
+_IGNORED_TOKENS = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 )
 _Span = tuple[int, int, int, int]
@@ -77,7 +77,7 @@ class Fixes:
     """
 
     edits: tuple[FileEdit, ...]
-    made: tuple[Change, ...]
+    applied: tuple[Change, ...]
     refused: tuple[tuple[Change, str], ...]
     """The changes to the source code that cannot be made, each with the reason."""
 
@@ -91,21 +91,23 @@ class _RefusedError(Exception):
     """Raised if a change to the source code cannot be made. The message is the reason."""
 
 
-def fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
+def plan_fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
     """Return the edits to source files that fix the findings in the reports. The files are not written."""
     files: dict[str, list[Change]] = {}
     shared: Counter[_Site] = Counter()
     for design, report in reports:
         shared |= Counter(_site(place) for place in _declarations(design))
         for finding in report.findings:
-            for change in (change for listed in (finding, *finding.alike) for change in _changes(design, listed)):
+            for change in (
+                change for merged_finding in (finding, *finding.alike) for change in _changes(design, merged_finding)
+            ):
                 files.setdefault(change.place.file, []).append(change)
     applicable: list[Change] = []
     refused: list[tuple[Change, str]] = []
     edits = []
     for name, changes in files.items():
         source = None
-        for change in _merged(changes):
+        for change in _merge_changes(changes):
             try:
                 if (count := shared[_site(change.place)]) > 1:
                     raise _RefusedError(f"one call declares {count} tables or indexes")
@@ -130,7 +132,7 @@ def _site(place: Place) -> _Site:
     return place.file, span or place.line
 
 
-def _merged(changes: Iterable[Change]) -> list[Change]:
+def _merge_changes(changes: Iterable[Change]) -> list[Change]:
     """Merge changes to the same option of a call into one change that adds all their attributes."""
     merged: dict[tuple[_Site, str], Change] = {}
     for change in changes:
@@ -149,11 +151,11 @@ def _changes(design: Design, finding: Finding) -> Iterator[Change]:
             index = pattern.plan.index
             if pattern.name != finding.subject or index is None or index.project in {"all", None}:
                 continue
-            if attributes := tuple(dict.fromkeys(_unprojected(pattern.plan))):
+            if attributes := tuple(dict.fromkeys(_unprojected_attributes(pattern.plan))):
                 yield Change(finding, f"index {index.name}", index.place, "project", attributes)
 
 
-def _unprojected(plan: Plan) -> Iterator[str]:
+def _unprojected_attributes(plan: Plan) -> Iterator[str]:
     """Yield the attributes that a pattern needs from an index, but that the index does not project."""
     index = plan.index
     if index is None:
@@ -162,9 +164,9 @@ def _unprojected(plan: Plan) -> Iterator[str]:
     for entity in plan.entities:
         compared = {path.field for condition in (plan.filter, plan.residue) for path in paths_of(condition)}
         read = set(missing_in_plan(plan, entity)) if plan.select != "count" else set()
-        for name, stored in entity.fields.items():
-            if name in read | compared and not index.projects(stored.attribute, plan.schema.key):
-                yield stored.attribute
+        for name, stored_field in entity.fields.items():
+            if name in read | compared and not index.projects(stored_field.attribute, plan.schema.key):
+                yield stored_field.attribute
     if range_faults(plan) and plan.schema.discriminator is not None:
         yield plan.schema.discriminator
 
@@ -239,19 +241,19 @@ class _Source:
         raise _RefusedError("its call is not found in the source")
 
     def _add_attributes(self, value: ast.expr | None, attributes: Sequence[str]) -> None:
-        quoted = [self._quoted(name, value) for name in attributes]
+        literals = [self._string_literal(name, value) for name in attributes]
         if isinstance(value, ast.Constant) and value.value == "keys":
-            self._replace(value, f"[{', '.join(quoted)}]")
+            self._replace(value, f"[{', '.join(literals)}]")
         elif isinstance(value, (ast.List, ast.Tuple)) and all(_is_text(element) for element in value.elts):
-            self._insert(value, value.elts, *quoted)
+            self._insert(value, value.elts, *literals)
         else:
             raise _RefusedError("project is not a literal")
 
-    def _quoted(self, name: str, like: ast.expr | None) -> str:
+    def _string_literal(self, name: str, example: ast.expr | None) -> str:
         """Return a name as a string literal. The quotes are the same as those of the string literals in the expression
-        `like`.
+        `example`.
         """
-        texts = [node for node in ast.walk(like) if _is_text(node)] if like is not None else []
+        texts = [node for node in ast.walk(example) if _is_text(node)] if example is not None else []
         quote = self.text[self._start(texts[0])] if texts else '"'
         return f"{quote}{name}{quote}" if quote in {"'", '"'} and name.isidentifier() else repr(name)
 
@@ -265,7 +267,7 @@ class _Source:
         """
         start = self._start(node)
         tokens = _tokens(self.text[start : self._end(node)])
-        last, closing = [token for token in tokens if token.type not in _SILENT][-2:]
+        last, closing = [token for token in tokens if token.type not in _IGNORED_TOKENS][-2:]
         at = start + last.end
         if last.text != ",":
             self.replacements.append((at, at, "".join(f", {argument}" for argument in new)))
@@ -336,5 +338,5 @@ def _tokens(expression: str) -> list[_Token]:
         for token in tokenize.generate_tokens(io.StringIO(wrapped, newline="").readline)
         if token.type != tokenize.ENDMARKER
     ]
-    outer = [position for position, token in enumerate(tokens) if token.type not in _SILENT][-1]
+    outer = [position for position, token in enumerate(tokens) if token.type not in _IGNORED_TOKENS][-1]
     return tokens[1:outer]

@@ -22,7 +22,7 @@ from keyplan.design.keys.templates import BoundTemplate, parse
 from keyplan.design.parameters import CALL_SOURCES
 from keyplan.design.planning.plan import KeyValue, SortCondition
 
-_CACHED = 4096
+_CACHE_SIZE = 4096
 
 
 def as_template(part: BoundKeyAttribute) -> BoundTemplate | None:
@@ -32,10 +32,10 @@ def as_template(part: BoundKeyAttribute) -> BoundTemplate | None:
     """
     if part.template is not None:
         return part.template
-    return None if part.field is None else of_field(part.field)
+    return None if part.field is None else field_template(part.field)
 
 
-def of_field(field: StoredField) -> BoundTemplate | None:
+def field_template(field: StoredField) -> BoundTemplate | None:
     """Return a template with one placeholder for a String field, or None if no placeholder can encode the field."""
     if field.type_code != "S":
         return None
@@ -46,20 +46,20 @@ def of_field(field: StoredField) -> BoundTemplate | None:
         return None
 
 
-def shared(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]) -> Overlap | None:
+def common_key(left: Iterable[BoundKeyAttribute], right: Iterable[BoundKeyAttribute]) -> Overlap | None:
     """Return a key that both lists of key attributes can produce, or None if no such key exists.
 
     Pairs of Number or Binary attributes are assumed to overlap.
     """
-    ours, theirs = [], []
+    left_templates, right_templates = [], []
     for first, second in zip(left, right, strict=True):
         if first.type_code != second.type_code:
             return None
         pair = as_template(first), as_template(second)
         if pair[0] is not None and pair[1] is not None:
-            ours.append(pair[0])
-            theirs.append(pair[1])
-    return overlap(tuple(ours), tuple(theirs))
+            left_templates.append(pair[0])
+            right_templates.append(pair[1])
+    return overlap(tuple(left_templates), tuple(right_templates))
 
 
 def overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) -> Overlap | None:
@@ -71,7 +71,7 @@ def overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) -
     return _overlap(left, right)
 
 
-@lru_cache(_CACHED)
+@lru_cache(_CACHE_SIZE)
 def _overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) -> Overlap | None:
     return keys_overlap(left, right)
 
@@ -92,17 +92,17 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
     return not first.may_be_empty and text[0] not in first.first
 
 
-@lru_cache(_CACHED)
-def begins(prefix: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> Overlap | None:
-    """Return a key of `other` that a begins_with query for the keys of `prefix` would also return, or None.
+@lru_cache(_CACHE_SIZE)
+def prefix_overlap(prefix: BoundTemplate, template: BoundTemplate, known_fields: frozenset[str]) -> Overlap | None:
+    """Return a key of `template` that a begins_with query for the keys of `prefix` would also return, or None.
 
     The query compares only the start of the keys, up to the first field that is not in `known_fields`.
     """
-    return None if are_disjoint(prefix, other) else captured(prefix, other, known_fields)
+    return None if are_disjoint(prefix, template) else captured(prefix, template, known_fields)
 
 
-@lru_cache(_CACHED)
-def in_range(template: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> str | None:
+@lru_cache(_CACHE_SIZE)
+def range_overlap(template: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> str | None:
     """Return a key of `other` that a range query for the keys of `template` would also return, or None.
 
     The range is on the first field that is not in `known_fields`.
@@ -116,13 +116,13 @@ def is_unlikely(overlap: Overlap) -> bool:
     """
     if overlap.plain:
         return False
-    odd = [
+    punctuated = [
         name
         for values in (overlap.left, overlap.right)
         for name, value in values.items()
         if isinstance(value, str) and not value.isalnum()
     ]
-    return bool(odd) and all(is_identifier_name(name) for name in odd)
+    return bool(punctuated) and all(is_identifier_name(name) for name in punctuated)
 
 
 def skeleton(template: BoundTemplate) -> str:
@@ -130,7 +130,7 @@ def skeleton(template: BoundTemplate) -> str:
     return "".join(part.text if isinstance(part, Text) else "{}" for part in template.parts)
 
 
-def constant(text: str) -> BoundTemplate:
+def constant_template(text: str) -> BoundTemplate:
     """Return a template that consists of a literal text."""
     return parse(text.replace("{", "{{").replace("}", "}}")).bind({})
 
@@ -155,53 +155,57 @@ def template_of(value: KeyValue) -> BoundTemplate | None:
     template = as_template(BoundKeyAttribute(value.attribute, value.template, value.field))
     if template is None or not template.fields:
         return template
-    fixed = all(name in value.sources and not isinstance(value.sources[name], CALL_SOURCES) for name in template.fields)
-    if not fixed:
+    is_constant = all(
+        name in value.sources and not isinstance(value.sources[name], CALL_SOURCES) for name in template.fields
+    )
+    if not is_constant:
         return template
     try:
-        return constant(template.render(value.sources))
+        return constant_template(template.render(value.sources))
     except (KeyPartError, MissingField):
         return template
 
 
-def partition_shared(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> bool:
+def may_share_partition(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> bool:
     """Return True if the partition that a query reads can contain items with these partition key attributes."""
     for value, part in zip(values, parts, strict=False):
         if value.type_code != part.type_code:
             return False
-        queried, stored = template_of(value), as_template(part)
-        if queried is None or stored is None:
+        query_template, key_template = template_of(value), as_template(part)
+        if query_template is None or key_template is None:
             continue
-        common = overlap((queried,), (stored,))
-        if common is None or not common.plain:
+        overlapping = overlap((query_template,), (key_template,))
+        if overlapping is None or not overlapping.plain:
             return False
     return True
 
 
-def captured_by(conditions: Sequence[SortCondition], parts: Sequence[BoundKeyAttribute]) -> Capture | None:
+def capture_of(conditions: Sequence[SortCondition], parts: Sequence[BoundKeyAttribute]) -> Capture | None:
     """Return a key that consists of these sort key attributes and satisfies all conditions, or None."""
     capture = Capture("any", exact=False)
     for condition, part in zip(conditions, parts, strict=False):
-        captured = _captured(condition, part)
+        captured = _attribute_capture(condition, part)
         if captured is None:
             return None
         capture = captured
     return capture
 
 
-def _captured(condition: SortCondition, part: BoundKeyAttribute) -> Capture | None:
+def _attribute_capture(condition: SortCondition, part: BoundKeyAttribute) -> Capture | None:
     if condition.low.type_code != part.type_code:
         return None
-    queried, stored = template_of(condition.low), as_template(part)
-    if queried is None or stored is None:
+    query_template, key_template = template_of(condition.low), as_template(part)
+    if query_template is None or key_template is None:
         return Capture(f"a {'Number' if part.type_code == 'N' else 'value'} of {part.attribute}", exact=False)
     if condition.op == "=":
-        return _as_capture(overlap((queried,), (stored,)))
+        return _as_capture(overlap((query_template,), (key_template,)))
     if condition.op == "begins_with":
-        return _as_capture(begins(queried, stored, _fixed_fields(condition.low, queried)))
+        return _as_capture(
+            prefix_overlap(query_template, key_template, _constant_fields(condition.low, query_template))
+        )
     if condition.op == "BETWEEN":
-        return _between(condition, queried, stored)
-    return _open(condition.op, queried, stored)
+        return _between_capture(condition, query_template, key_template)
+    return _open_range_capture(condition.op, query_template, key_template)
 
 
 def _as_capture(overlap: Overlap | None) -> Capture | None:
@@ -210,7 +214,7 @@ def _as_capture(overlap: Overlap | None) -> Capture | None:
     return Capture(overlap.text, exact=overlap.certain)
 
 
-def _fixed_fields(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
+def _constant_fields(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
     """Return the fields of a begins_with condition whose values are complete in the prefix. If the condition compares a
     prefix of the last field, this field is not included.
     """
@@ -218,46 +222,53 @@ def _fixed_fields(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
     return frozenset(names[:-1] if value.part == "begins" else names)
 
 
-def _between(condition: SortCondition, queried: BoundTemplate, stored: BoundTemplate) -> Capture | None:
+def _between_capture(
+    condition: SortCondition, query_template: BoundTemplate, key_template: BoundTemplate
+) -> Capture | None:
     low, high = condition.low, condition.high
     assert high is not None, "BETWEEN has two ends"
     if low.part == "whole":
-        return _between_texts(queried, template_of(high), stored)
-    names = [name for name in dict.fromkeys(queried.fields) if name in low.sources and name in high.sources]
-    one_sided = set(low.sources) != set(high.sources)
-    text = in_range(queried, stored, frozenset(names if one_sided else names[:-1]))
+        return _text_range_capture(query_template, template_of(high), key_template)
+    names = [name for name in dict.fromkeys(query_template.fields) if name in low.sources and name in high.sources]
+    is_one_sided = set(low.sources) != set(high.sources)
+    text = range_overlap(query_template, key_template, frozenset(names if is_one_sided else names[:-1]))
     return None if text is None else Capture(text, exact=True)
 
 
-def _between_texts(low: BoundTemplate, high: BoundTemplate | None, theirs: BoundTemplate) -> Capture | None:
-    """Return a key of the template `theirs` that might be between the bounds of a BETWEEN condition, or None.
+def _text_range_capture(low: BoundTemplate, high: BoundTemplate | None, key_template: BoundTemplate) -> Capture | None:
+    """Return a key of `key_template` that might be between the bounds of a BETWEEN condition, or None.
 
     Only the common prefix of the bounds is compared or, if they have none, the first characters.
     """
     if high is None:
         return None
-    same = _common(low.literal_prefix, high.literal_prefix)
-    if same:
-        return _as_capture(begins(constant(same), theirs, frozenset()))
-    first = _first(theirs)
-    inside = first.highest >= _first(low).lowest and first.lowest <= _first(high).highest
-    return Capture(theirs.text, exact=False) if inside else None
+    common_prefix = _common_prefix(low.literal_prefix, high.literal_prefix)
+    if common_prefix:
+        return _as_capture(prefix_overlap(constant_template(common_prefix), key_template, frozenset()))
+    first_characters = _first_characters(key_template)
+    is_inside = (
+        first_characters.highest >= _first_characters(low).lowest
+        and first_characters.lowest <= _first_characters(high).highest
+    )
+    return Capture(key_template.text, exact=False) if is_inside else None
 
 
-def _common(first: str, second: str) -> str:
+def _common_prefix(first: str, second: str) -> str:
     size = next(
         (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )
     return first[:size]
 
 
-def _open(op: str, queried: BoundTemplate, stored: BoundTemplate) -> Capture | None:
-    bound, first = _first(queried), _first(stored)
-    inside = first.lowest <= bound.highest if op in {"<", "<="} else first.highest >= bound.lowest
-    return Capture(stored.text, exact=False) if inside else None
+def _open_range_capture(op: str, query_template: BoundTemplate, key_template: BoundTemplate) -> Capture | None:
+    bound, first_characters = _first_characters(query_template), _first_characters(key_template)
+    is_inside = (
+        first_characters.lowest <= bound.highest if op in {"<", "<="} else first_characters.highest >= bound.lowest
+    )
+    return Capture(key_template.text, exact=False) if is_inside else None
 
 
-def _first(template: BoundTemplate) -> CharSet:
+def _first_characters(template: BoundTemplate) -> CharSet:
     """Return the possible first characters of the strings that a template produces."""
     if template.literal_prefix:
         return CharSet.of(template.literal_prefix[0])

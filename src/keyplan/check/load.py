@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from keyplan.cost.expected import expected, steps_of
-from keyplan.cost.prices import HOURS_A_MONTH, book
+from keyplan.cost.prices import HOURS_PER_MONTH, book
 from keyplan.cost.units import Units
 from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
@@ -29,7 +29,7 @@ on demand.
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class PlannedRequest:
     """A request to DynamoDB that a pattern makes, or one step of the pattern if it is a transaction."""
 
     pattern: Pattern[..., Any]
@@ -44,53 +44,62 @@ class Work:
         return self.pattern.facts.rate
 
 
-def works_of(design: Design) -> Iterator[Work]:
+def requests_of(design: Design) -> Iterator[PlannedRequest]:
     """Yield the requests of all patterns, with their capacity units. A transaction is represented by its steps.
 
     A pattern that is a step of a transaction and has no rate is counted only as part of the transaction.
     """
     steps = {id(step) for transaction in design.transactions for step in transaction.plan.steps}
     for pattern in design.patterns:
-        called = pattern.facts.rate is not None and pattern.facts.rate.highest > 0
-        if not called and id(pattern.plan) in steps:
+        has_rate = pattern.facts.rate is not None and pattern.facts.rate.highest > 0
+        if not has_rate and id(pattern.plan) in steps:
             continue
         if pattern.plan.steps:
             for step, _, units in steps_of(pattern.plan, pattern.facts):
-                yield Work(pattern, step, units)
+                yield PlannedRequest(pattern, step, units)
         elif pattern.kind != "check":
-            yield Work(pattern, pattern.plan, expected(pattern).units)
+            yield PlannedRequest(pattern, pattern.plan, expected(pattern).units)
 
 
-def is_declared(work: Work) -> bool:
+def is_declared(request: PlannedRequest) -> bool:
     """Return True if the load of a request is known: it has a rate, and its capacity units do not depend on an assumed
     number of items.
     """
-    if work.rate is None:
+    if request.rate is None:
         return False
-    return not work.plan.reading or work.plan.operation == "GetItem" or not expected(work.pattern).guesses
+    return not request.plan.reading or request.plan.operation == "GetItem" or not expected(request.pattern).guesses
 
 
-def units_a_second(
-    works: Iterable[Work], schema: Schema, index: str, entity: EntitySpec | None = None, *, peak: bool = False
+def index_units_per_second(
+    requests: Iterable[PlannedRequest],
+    schema: Schema,
+    index: str,
+    entity: EntitySpec | None = None,
+    *,
+    peak: bool = False,
 ) -> float:
-    """Compute the write units per second that the requests `works` consume on the index named `index`, at average rates
-    or, if `peak` is True, at peak rates.
+    """Compute the write units per second that `requests` consume on the index named `index`, at average rates or, if
+    `peak` is True, at peak rates.
 
     If `entity` is given, only writes of this entity are counted.
     """
     total = 0.0
-    for work in works:
-        rate = work.rate
-        if rate is None or work.plan.schema is not schema or (entity is not None and entity not in work.plan.entities):
+    for request in requests:
+        rate = request.rate
+        if (
+            rate is None
+            or request.plan.schema is not schema
+            or (entity is not None and entity not in request.plan.entities)
+        ):
             continue
-        total += work.units.indexes.get(index, 0.0) * (rate.highest if peak else rate.average)
+        total += request.units.indexes.get(index, 0.0) * (rate.highest if peak else rate.average)
     return total
 
 
 @cache
 def monthly_price(write_units_per_second: float) -> float:
     """Return the monthly on-demand cost of a load in dollars, at the newest prices included with keyplan."""
-    return write_units_per_second * HOURS_A_MONTH * 3600 * book()["write_unit"]
+    return write_units_per_second * HOURS_PER_MONTH * 3600 * book()["write_unit"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +121,7 @@ class CapacityUse:
         return self.table.name if self.index is None else self.index.name
 
     @property
-    def where(self) -> str:
+    def label(self) -> str:
         """The description of the table or index in messages, such as "table app" or "index by_owner"."""
         return self.table.schema.where(self.index)
 
@@ -122,53 +131,55 @@ class CapacityUse:
         return self.table.schema.place if self.index is None else self.index.place
 
     @property
-    def bought(self) -> Provisioned | None:
+    def provisioned(self) -> Provisioned | None:
         """The provisioned capacity of the table or index, or None in on-demand mode."""
         return self.table.schema.provisioned if self.index is None else self.index.billing
 
 
-def capacity_uses(tables: Iterable[Table], works: Iterable[Work]) -> Iterator[CapacityUse]:
+def capacity_uses(tables: Iterable[Table], requests: Iterable[PlannedRequest]) -> Iterator[CapacityUse]:
     """Yield the capacity that patterns use on each table and each global index."""
-    declared = [work for work in works if is_declared(work)]
+    known_requests = [request for request in requests if is_declared(request)]
     for table in tables:
-        own = [work for work in declared if work.plan.schema is table.schema]
+        table_requests = [request for request in known_requests if request.plan.schema is table.schema]
         for index in (None, *(index for index in table.schema.indexes if index.kind == "GSI")):
-            yield _use(table, index, own)
+            yield _capacity_use(table, index, table_requests)
 
 
-def _use(table: Table, index: Index | None, works: list[Work]) -> CapacityUse:
-    rated = [
-        (_read_units(work, index), _write_units(work, table, index), rate) for work in works if (rate := work.rate)
+def _capacity_use(table: Table, index: Index | None, requests: list[PlannedRequest]) -> CapacityUse:
+    loads = [
+        (_read_units(request, index), _write_units(request, table, index), rate)
+        for request in requests
+        if (rate := request.rate)
     ]
     return CapacityUse(
         table,
         index,
-        read=sum(read * rate.average for read, _, rate in rated),
-        write=sum(write * rate.average for _, write, rate in rated),
-        peak_read=sum(read * rate.highest for read, _, rate in rated),
-        peak_write=sum(write * rate.highest for _, write, rate in rated),
+        read=sum(read * rate.average for read, _, rate in loads),
+        write=sum(write * rate.average for _, write, rate in loads),
+        peak_read=sum(read * rate.highest for read, _, rate in loads),
+        peak_write=sum(write * rate.highest for _, write, rate in loads),
     )
 
 
-def _read_units(work: Work, index: Index | None) -> float:
+def _read_units(request: PlannedRequest, index: Index | None) -> float:
     """Return the read units that one call uses on a table, or on `index` if it is a global index.
 
     Reads of a local index use the read units of the table.
     """
-    read = work.plan.index
+    read = request.plan.index
     if index is None and read is not None and read.kind == "LSI":
-        return work.units.read
-    if work.plan.hydrated:
-        return expected(work.pattern).read_from(work.plan, index)
-    return work.units.read if read is index else 0.0
+        return request.units.read
+    if request.plan.hydrated:
+        return expected(request.pattern).read_from(request.plan, index)
+    return request.units.read if read is index else 0.0
 
 
-def _write_units(work: Work, table: Table, index: Index | None) -> float:
+def _write_units(request: PlannedRequest, table: Table, index: Index | None) -> float:
     """Return the write units that one call uses on a table, or on `index` if it is a global index.
 
     The write units of local indexes are included in those of the table.
     """
     if index is not None:
-        return work.units.indexes.get(index.name, 0.0)
+        return request.units.indexes.get(index.name, 0.0)
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
-    return work.units.write + sum(work.units.indexes.get(name, 0.0) for name in local)
+    return request.units.write + sum(request.units.indexes.get(name, 0.0) for name in local)

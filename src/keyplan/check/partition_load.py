@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from keyplan.check.field_names import increases_with_time
-from keyplan.check.load import Work, is_declared
+from keyplan.check.load import PlannedRequest, is_declared
 from keyplan.cost.selectivity import choices_of, same_field
 from keyplan.cost.sizes import item_size
 from keyplan.design.declaring.patterns import Pattern
@@ -31,7 +31,7 @@ from keyplan.design.schema import Index
 from keyplan.design.workload import Distinct
 from keyplan.dynamodb.values.units import write_units
 
-_MOST_SHARDS = 1_000
+_MAX_SHARDS = 1_000
 """The maximum number of values of an int field for which all values are assumed to have the same load."""
 
 
@@ -75,10 +75,10 @@ def field_share(entity: EntitySpec, name: str) -> float | None:
 
 def _bounded_values(field: StoredField) -> int | None:
     """Return how many values the bounds of an int field allow, or None if it is unbounded or allows more than 1000."""
-    least, most = field.declared.minimum, field.declared.maximum
-    if field.annotation is not int or least is None or most is None:
+    minimum, maximum = field.declared.minimum, field.declared.maximum
+    if field.annotation is not int or minimum is None or maximum is None:
         return None
-    return most - least + 1 if 0 < most - least < _MOST_SHARDS else None
+    return maximum - minimum + 1 if 0 < maximum - minimum < _MAX_SHARDS else None
 
 
 def _placeholder_share(placeholder: BoundPlaceholder, entity: EntitySpec) -> float | None:
@@ -181,7 +181,7 @@ class HotKey:
     loads: tuple[PatternLoad, ...]
 
     @property
-    def where(self) -> str:
+    def label(self) -> str:
         """The description of the table or index in messages, such as "table app"."""
         return self.table.schema.where(self.index)
 
@@ -198,12 +198,12 @@ class HotKey:
         return self.table.schema.place_of(self.index)
 
     @property
-    def constant(self) -> bool:
+    def is_constant(self) -> bool:
         """Return True if the partition key contains no field, so that it has only one value."""
         return self.bound is None or not any(part.fields for part in self.bound.partition)
 
     @property
-    def sharded(self) -> int:
+    def shard_count(self) -> int:
         """The number of shards into which the key is divided, or 0 if it is not sharded."""
         templates = [part.template for part in self.bound.partition] if self.bound is not None else []
         placeholders = [
@@ -219,19 +219,19 @@ class HotKey:
         """Return the read units per second on the most used key, at average or peak rates."""
         return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
 
-    def share_of(self, what: str) -> float:
+    def share_of(self, access: str) -> float:
         """Return the share of a pattern's calls that access the key, for the pattern with the highest share.
 
-        `what` is "read" or "write". Only patterns that use such capacity units on the key are considered.
+        `access` is "read" or "write". Only patterns that use such capacity units on the key are considered.
         """
-        return max((load.share for load in self.loads if getattr(load, what)), default=0.0)
+        return max((load.share for load in self.loads if getattr(load, access)), default=0.0)
 
-    def main(self, what: str) -> list[str]:
+    def main_patterns(self, access: str) -> list[str]:
         """Return the names of up to three patterns that use the most capacity units on the key, in descending order.
 
-        `what` is "read" or "write", and determines which capacity units are compared.
+        `access` is "read" or "write", and determines which capacity units are compared.
         """
-        units_by_pattern = [(getattr(load, what) * load.peak, load.pattern.name) for load in self.loads]
+        units_by_pattern = [(getattr(load, access) * load.peak, load.pattern.name) for load in self.loads]
         return [name for units, name in sorted(units_by_pattern, key=lambda pair: -pair[0]) if units > 0][:3]
 
 
@@ -268,12 +268,12 @@ def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str
     }
 
 
-def _reads(work: Work, index: Index | None) -> bool:
-    return work.plan.index is index and work.plan.operation != "Scan"
+def _reads(request: PlannedRequest, index: Index | None) -> bool:
+    return request.plan.index is index and request.plan.operation != "Scan"
 
 
 def _table_loads(
-    table: Table, works: Iterable[Work], entities: Sequence[EntitySpec], *, items: bool
+    table: Table, requests: Iterable[PlannedRequest], entities: Sequence[EntitySpec], *, items: bool
 ) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
     """Yield the load that each pattern puts on a key of a table, together with the entity and its primary key.
 
@@ -281,36 +281,38 @@ def _table_loads(
     if `items` is True, for complete primary keys. In this case, queries are skipped.
     """
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
-    for work in works:
-        if work.plan.reading and not _reads(work, None):
+    for request in requests:
+        if request.plan.reading and not _reads(request, None):
             continue
-        if items and work.plan.operation == "Query":
+        if items and request.plan.operation == "Query":
             continue
-        entity = work.plan.entity
+        entity = request.plan.entity
         parts = entity.key.attributes if items else entity.key.partition
-        sources = _sources(work.plan) | _current_periods(work.plan, parts)
-        share = key_share(parts, entity, sources, skews=_skews(work.plan, entities))
+        sources = _sources(request.plan) | _current_periods(request.plan, parts)
+        share = key_share(parts, entity, sources, skews=_skews(request.plan, entities))
         if share is not None:
-            write = work.units.write + sum(work.units.indexes.get(name, 0.0) for name in local)
-            yield entity, entity.key, PatternLoad(work.pattern, share, work.units.read, write)
+            write = request.units.write + sum(request.units.indexes.get(name, 0.0) for name in local)
+            yield entity, entity.key, PatternLoad(request.pattern, share, request.units.read, write)
 
 
-def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
-    for work in works:
-        bound_keys = [(entity, entity.key_in(index)) for entity in work.plan.entities]
+def _index_loads(
+    index: Index, requests: Iterable[PlannedRequest]
+) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
+    for request in requests:
+        bound_keys = [(entity, entity.key_in(index)) for entity in request.plan.entities]
         keys = [(entity, bound, key_text(bound.partition)) for entity, bound in bound_keys if bound is not None]
         shapes = Counter(shape for _, _, shape in keys)  # one key, even if entities name the fields differently
         for entity, bound, shape in keys:
-            write = work.units.indexes.get(index.name, 0.0)
-            read = work.units.read / shapes[shape] if _reads(work, index) else 0.0
+            write = request.units.indexes.get(index.name, 0.0)
+            read = request.units.read / shapes[shape] if _reads(request, index) else 0.0
             share = key_share(
-                bound.partition, entity, _sources(work.plan) | _current_periods(work.plan, bound.partition)
+                bound.partition, entity, _sources(request.plan) | _current_periods(request.plan, bound.partition)
             )
             if share is not None and (read or write):
-                yield entity, bound, PatternLoad(work.pattern, share, read, write)
+                yield entity, bound, PatternLoad(request.pattern, share, read, write)
 
 
-def _grouped(
+def _grouped_by_key(
     table: Table, index: Index | None, loads: Iterable[tuple[EntitySpec, BoundKey, PatternLoad]], *, items: bool
 ) -> Iterator[HotKey]:
     groups: dict[str, list[tuple[EntitySpec, BoundKey, PatternLoad]]] = {}
@@ -322,7 +324,7 @@ def _grouped(
         yield HotKey(table, index, entity, bound, shape, tuple(load for _, _, load in members))
 
 
-def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
+def _planned_index_keys(table: Table, requests: Sequence[PlannedRequest]) -> Iterator[HotKey]:
     """Yield a hot key for each query that requests a constant partition key of an index, if the queried entity declares
     no key in this index.
 
@@ -336,17 +338,19 @@ def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
         if any(value.sources for value in condition.partition) or condition.partition[0].template is None:
             continue
         entity = plan.entity
-        writes = [PatternLoad(work.pattern, 1.0, 0.0, _entry_write_units(work, entity, index)) for work in works]
+        writes = [
+            PatternLoad(request.pattern, 1.0, 0.0, _entry_write_units(request, entity, index)) for request in requests
+        ]
         shape = f"{index.partition[0]} = {condition.partition[0].template.text}"
         yield HotKey(table, index, entity, None, shape, tuple(load for load in writes if load.write))
 
 
-def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
+def _entry_write_units(request: PlannedRequest, entity: EntitySpec, index: Index) -> float:
     """Return the write units that a write would use on an index in which the entity has no key.
 
     The entity is assumed to have a constant partition key in the index, and one field as the sort key.
     """
-    plan = work.plan
+    plan = request.plan
     if plan.reading or plan.entity is not entity:
         return 0.0
     entry_units = write_units(item_size(entity).average)
@@ -356,23 +360,27 @@ def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
     return 2 * entry_units if changed & set(index.sort) else entry_units
 
 
-def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
+def hot_keys_of(tables: Iterable[Table], requests: Sequence[PlannedRequest]) -> Iterator[HotKey]:
     """Yield, for each template of a partition key in tables and global indexes, the key with the highest load."""
     tables = list(tables)
     entities = [entity for table in tables for entity in table.entities]
     for table in tables:
-        own = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
-        yield from _grouped(table, None, _table_loads(table, own, entities, items=False), items=False)
+        table_requests = [
+            request for request in requests if request.plan.schema is table.schema and is_declared(request)
+        ]
+        yield from _grouped_by_key(table, None, _table_loads(table, table_requests, entities, items=False), items=False)
         for index in table.schema.indexes:
             if index.kind == "GSI":
-                yield from _grouped(table, index, _index_loads(index, own), items=False)
-        yield from _expected_entries(table, own)
+                yield from _grouped_by_key(table, index, _index_loads(index, table_requests), items=False)
+        yield from _planned_index_keys(table, table_requests)
 
 
-def hot_items_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
+def hot_items_of(tables: Iterable[Table], requests: Sequence[PlannedRequest]) -> Iterator[HotKey]:
     """Yield, for each template of a primary key, the item with the highest load."""
     tables = list(tables)
     entities = [entity for table in tables for entity in table.entities]
     for table in tables:
-        own = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
-        yield from _grouped(table, None, _table_loads(table, own, entities, items=True), items=True)
+        table_requests = [
+            request for request in requests if request.plan.schema is table.schema and is_declared(request)
+        ]
+        yield from _grouped_by_key(table, None, _table_loads(table, table_requests, entities, items=True), items=True)

@@ -25,11 +25,11 @@ def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
     If the owner's key has only one field, the field in the key of `child` could refer to a third entity. In this case,
     the two entities must also share a partition, or the field must be named after the owner.
     """
-    own, owners = set(child.key.fields), set(owner.key.fields)
-    if not owners < own:
+    child_fields, owner_fields = set(child.key.fields), set(owner.key.fields)
+    if not owner_fields < child_fields:
         return False
-    several = len(owners) > 1 and all(same_field(owner, child, name) for name in owners)
-    return several or share_partition(child, owner) or _is_named_after(owner, owners)
+    shares_all_fields = len(owner_fields) > 1 and all(same_field(owner, child, name) for name in owner_fields)
+    return shares_all_fields or share_partition(child, owner) or _is_named_after(owner, owner_fields)
 
 
 def share_partition(child: EntitySpec, owner: EntitySpec) -> bool:
@@ -81,11 +81,11 @@ def replaced_entities(subject: Subject) -> Iterator[tuple[EntitySpec, EntitySpec
         yield from ((step.entity, entity) for step in steps if step.operation == "DeleteItem" for entity in put)
 
 
-def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pattern[..., Any]) -> bool:
+def is_state(subject: Subject, entity: EntitySpec, name: str, *, excluded: Pattern[..., Any]) -> bool:
     """Return True if a field is a state, which means that something in the design depends on the field's value.
 
     One of the following depends on it: a condition on another write, a read with `decides="state"`, a condition on an
-    index key, a consumer's filter, or another update that sets the field to a constant. The pattern `apart_from` is
+    index key, a consumer's filter, or another update that sets the field to a constant. The pattern `excluded` is
     ignored.
     """
     if any(name in {path.field for path in paths_of(bound.only_if)} for bound in entity.indexes):
@@ -97,7 +97,7 @@ def is_state(subject: Subject, entity: EntitySpec, name: str, *, apart_from: Pat
         plan = pattern.plan
         if plan.reading and pattern.facts.decides == "state" and entity in plan.entities:
             return True
-        for step in steps_in(pattern) if pattern is not apart_from and not plan.reading else ():
+        for step in steps_in(pattern) if pattern is not excluded and not plan.reading else ():
             if step.entity is entity and (name in conditional_fields(step) or _is_set_to_constant(step, name)):
                 return True
     return False
@@ -137,7 +137,7 @@ def keeps_looked_up_unique(write: Pattern[..., Any], read: Plan) -> bool:
     A condition cannot refer to an index. After a read through an index, only a uniqueness guard item or a primary key
     with these values makes the write fail.
     """
-    looked_up = _looked_up(read)
+    looked_up = _looked_up_fields(read)
     return any(
         _creates_read_item(step, read)
         or (step.keeps_unique and any(looked_up.issuperset(rule.fields) for rule in step.entity.sentinels))
@@ -153,10 +153,10 @@ def states_condition(step: Plan) -> bool:
 
 def _creates_read_item(step: Plan, read: Plan) -> bool:
     """Return True if a step creates an item whose key consists of the fields that the read looked up."""
-    return step.exists == "must_not" and _looked_up(read).issuperset(step.entity.key.fields)
+    return step.exists == "must_not" and _looked_up_fields(read).issuperset(step.entity.key.fields)
 
 
-def _looked_up(read: Plan) -> set[str]:
+def _looked_up_fields(read: Plan) -> set[str]:
     """Return the fields that a read compares with = in its key condition and filter."""
     values = (
         []
@@ -191,7 +191,7 @@ def guards_of(subject: Subject) -> Iterator[Guard]:
         conditional = dict.fromkeys(plan.entity for plan in puts if plan.exists == "must_not")
         for guarded in created:
             for guard in conditional:
-                if _is_lesser(guard, guarded, created) and _has_key_from(guard, guarded):
+                if _is_guard(guard, guarded, created) and _has_key_from(guard, guarded):
                     yield Guard(guarded, guard, transaction)
 
 
@@ -201,7 +201,7 @@ def _has_key_from(guard: EntitySpec, guarded: EntitySpec) -> bool:
     return bool(names) and all(name in guarded.fields and name not in guarded.key.fields for name in names)
 
 
-def _is_lesser(guard: EntitySpec, guarded: EntitySpec, created: list[EntitySpec]) -> bool:
+def _is_guard(guard: EntitySpec, guarded: EntitySpec, created: list[EntitySpec]) -> bool:
     """Return True if `guard` is likely to reserve values of `guarded`, and not the other way round.
 
     This is assumed if `guard` has fewer fields, or has the same number of fields and is created later in the

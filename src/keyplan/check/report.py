@@ -22,7 +22,7 @@ _ORDER = tuple(_LEVELS)
 def text(reports: Sequence[Report]) -> str:
     """Format findings as text, grouped by rule with errors first, followed by a table of the rules and a summary."""
     findings = [finding for report in reports for finding in report.findings]
-    parts = [_finding_text(*alike) for alike in _grouped(findings)]
+    parts = [_finding_text(*group) for group in _grouped(findings)]
     if len({finding.code for finding in findings}) > 1:
         parts.append("\n".join(_table(findings)))
     parts.append(summary(reports))
@@ -51,8 +51,8 @@ def _title(code: str) -> str:
     return PAGES[code].title if code in PAGES else ""
 
 
-def _finding_text(finding: Finding, *alike: Finding) -> str:
-    """Format a finding like a compiler message. The findings `alike`, which are findings of the same rule, are listed
+def _finding_text(finding: Finding, *similar: Finding) -> str:
+    """Format a finding like a compiler message. The findings `similar`, which are findings of the same rule, are listed
     below it, one per line.
     """
     lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show_place(finding.place)]
@@ -61,13 +61,13 @@ def _finding_text(finding: Finding, *alike: Finding) -> str:
     lines.append(f"fix: {finding.fix}")
     if finding.alike:
         lines.append("likewise")
-        lines += [f"  --> {_line(listed.place)}: {listed.item}" for listed in finding.alike]
-    elif alike:
+        lines += [f"  --> {_line(merged_finding.place)}: {merged_finding.item}" for merged_finding in finding.alike]
+    elif similar:
         lines.append("likewise")
-    for other in alike:
-        lines.append(f"  --> {_line(other.place)}: {_differing(other, finding)}")
-        if other.fix != finding.fix:
-            lines.append(f"      fix: {other.fix}")
+    for similar_finding in similar:
+        lines.append(f"  --> {_line(similar_finding.place)}: {_differing(similar_finding, finding)}")
+        if similar_finding.fix != finding.fix:
+            lines.append(f"      fix: {similar_finding.fix}")
     lines.append(f"more: keyplan rule {finding.code}")
     return "\n".join(lines)
 
@@ -110,7 +110,9 @@ def document(report: Report) -> dict[str, Any]:
     return {
         "design": report.design,
         "findings": [_finding_json(finding) for finding in report.findings],
-        "suppressed": [{**_finding_json(finding), "reason": by.reason} for finding, by in report.suppressed],
+        "suppressed": [
+            {**_finding_json(finding), "reason": suppression.reason} for finding, suppression in report.suppressed
+        ],
     }
 
 
@@ -124,8 +126,8 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
         "place": _place_json(finding.place),
         "other": None if finding.other is None else _place_json(finding.other),
         "alike": [
-            {"subject": listed.subject, "item": listed.item, "place": _place_json(listed.place)}
-            for listed in finding.alike
+            {"subject": merged_finding.subject, "item": merged_finding.item, "place": _place_json(merged_finding.place)}
+            for merged_finding in finding.alike
         ],
     }
 
@@ -141,7 +143,7 @@ def sarif(reports: Sequence[Report]) -> bytes:
         for report in reports
         for finding in (*report.findings, *(suppressed for suppressed, _ in report.suppressed))
     }
-    used = sorted(codes & set(PAGES))
+    reported_codes = sorted(codes & set(PAGES))
     rules = [
         {
             "id": code,
@@ -150,13 +152,13 @@ def sarif(reports: Sequence[Report]) -> bytes:
             "fullDescription": {"text": PAGES[code].page},
             "help": {"text": PAGES[code].page, "markdown": PAGES[code].page},
         }
-        for code in used
+        for code in reported_codes
     ]
     run = {
         "tool": {"driver": {"name": "keyplan", "version": version("keyplan"), "rules": rules}},
         "results": [
             *(_result(finding, None) for report in reports for finding in report.findings),
-            *(_result(finding, by.reason) for report in reports for finding, by in report.suppressed),
+            *(_result(finding, suppression.reason) for report in reports for finding, suppression in report.suppressed),
         ],
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
@@ -192,7 +194,10 @@ def _result(finding: Finding, suppressed: str | None) -> dict[str, Any]:
         "message": {"text": f"{finding.problem}. Fix: {finding.fix}."},
         "locations": [_location(finding.place)],
     }
-    related = [*([] if finding.other is None else [finding.other]), *(listed.place for listed in finding.alike)]
+    related = [
+        *([] if finding.other is None else [finding.other]),
+        *(merged_finding.place for merged_finding in finding.alike),
+    ]
     if related:
         result["relatedLocations"] = [_location(place) for place in related]
     if suppressed is not None:

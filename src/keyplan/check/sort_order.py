@@ -11,7 +11,7 @@ from keyplan.design.planning.plan import Plan
 
 
 @dataclass(frozen=True)
-class Ordered:
+class SortField:
     """A field by which query results are sorted if all earlier fields of the sort key are equal."""
 
     field: str
@@ -21,27 +21,27 @@ class Ordered:
     """The name and template of the key attribute that contains the field."""
 
 
-def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
+def order_of(plan: Plan, entity: EntitySpec) -> Iterator[SortField]:
     """Yield the fields by which an entity's query results are sorted, the most significant first."""
     bound = entity.key_in(plan.index)
     if bound is None or plan.key is None:
         return
-    fixed = {
+    fixed_names = {
         name for condition in plan.key.sort if condition.op in {"=", "begins_with"} and condition.low.part != "begins"
         for name in condition.low.sources
     }  # fmt: skip
     for part in bound.sort:
         if part.template is None:
-            names = [name for name in part.fields if name not in fixed]
-            yield from (Ordered(name, _keeps_declared_order(entity, name), part.attribute) for name in names)
+            names = [name for name in part.fields if name not in fixed_names]
+            yield from (SortField(name, _keeps_declared_order(entity, name), part.attribute) for name in names)
             continue
-        for piece in part.template.parts:
-            if isinstance(piece, Text) or piece.name in fixed:
+        for placeholder in part.template.parts:
+            if isinstance(placeholder, Text) or placeholder.name in fixed_names:
                 continue
-            in_order = part.template.keeps_order_from(piece.name) or _is_text(piece)
-            if plan.index is None and piece is part.template.parts[-1]:
-                in_order = in_order or part.template.ends_in_period(piece.name)
-            yield Ordered(piece.name, in_order, f"{part.attribute} = {part.text}")
+            in_order = part.template.keeps_order_from(placeholder.name) or _is_text(placeholder)
+            if plan.index is None and placeholder is part.template.parts[-1]:
+                in_order = in_order or part.template.ends_in_period(placeholder.name)
+            yield SortField(placeholder.name, in_order, f"{part.attribute} = {part.text}")
 
 
 def _is_text(placeholder: BoundPlaceholder) -> bool:
@@ -53,6 +53,6 @@ def _keeps_declared_order(entity: EntitySpec, name: str) -> bool:
     """Return True if the stored values of a field sort like its values or, for a field with choices, in the declared
     order of the choices.
     """
-    stored = entity.fields[name]
-    values = list(stored.declared.stored_choices)
-    return stored.type_code != "S" or values == sorted(values, key=str)
+    field = entity.fields[name]
+    values = list(field.declared.stored_choices)
+    return field.type_code != "S" or values == sorted(values, key=str)

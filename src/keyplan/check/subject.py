@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from keyplan.check.finding import Finding
-from keyplan.check.load import NOTABLE_UNITS, CapacityUse, Work, capacity_uses, monthly_price, works_of
+from keyplan.check.load import NOTABLE_UNITS, CapacityUse, PlannedRequest, capacity_uses, monthly_price, requests_of
 from keyplan.check.partition_load import HotKey, hot_items_of, hot_keys_of
 from keyplan.cost.estimate import Estimate, estimate
 from keyplan.cost.prices import PriceBook, book
@@ -63,16 +63,16 @@ class Subject:
         return [pattern for pattern in table.patterns if pattern.plan.reading and pattern.plan.index is index]
 
     @cached_property
-    def works(self) -> tuple[Work, ...]:
+    def requests(self) -> tuple[PlannedRequest, ...]:
         """All requests of all patterns, with the capacity units that they consume. A step of a transaction is listed
         under the transaction's pattern.
         """
-        return tuple(works_of(self.design))
+        return tuple(requests_of(self.design))
 
     @cached_property
     def capacity_uses(self) -> tuple[CapacityUse, ...]:
         """The capacity that patterns use on each table and global index."""
-        return tuple(capacity_uses(self.tables, self.works))
+        return tuple(capacity_uses(self.tables, self.requests))
 
     @cached_property
     def book(self) -> PriceBook:
@@ -87,16 +87,16 @@ class Subject:
     @cached_property
     def hot_keys(self) -> tuple[HotKey, ...]:
         """The most used partition key for each key template, with its load."""
-        return tuple(hot_keys_of(self.design.tables, self.works))
+        return tuple(hot_keys_of(self.design.tables, self.requests))
 
     @cached_property
     def hot_items(self) -> tuple[HotKey, ...]:
         """The most used item for each primary key template, with its load."""
-        return tuple(hot_items_of(self.design.tables, self.works))
+        return tuple(hot_items_of(self.design.tables, self.requests))
 
-    def writes_of(self, entity: EntitySpec) -> list[Work]:
+    def writes_of(self, entity: EntitySpec) -> list[PlannedRequest]:
         """Return the requests that write items of an entity."""
-        return [work for work in self.works if not work.plan.reading and entity in work.plan.entities]
+        return [request for request in self.requests if not request.plan.reading and entity in request.plan.entities]
 
     @cached_property
     def faults(self) -> tuple[tuple[str, Fault], ...]:
@@ -109,4 +109,4 @@ class Subject:
 
     def errors_of(self, code: str) -> Iterator[Finding]:
         """Yield a finding with the severity "error" for each fault in the design that has this rule code."""
-        return (Finding.of(fault, "error", name) for name, fault in self.faults if fault.code == code)
+        return (Finding.from_fault(fault, "error", name) for name, fault in self.faults if fault.code == code)

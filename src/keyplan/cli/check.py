@@ -98,9 +98,9 @@ def _fix(reports: list[tuple[Design, Report]], *, write: bool) -> None:
 
     The exit code after a diff is 1 if the diff contains changes, and 0 otherwise.
     """
-    from keyplan.check.fixes import fixes  # noqa: PLC0415 - only for --fix and --diff
+    from keyplan.check.fixes import plan_fixes  # noqa: PLC0415 - only for --fix and --diff
 
-    changes = fixes(reports)
+    changes = plan_fixes(reports)
     for change, reason in changes.refused:
         typer.echo(f"not fixed: {change}: {reason}", err=True)
     if not write:
@@ -110,7 +110,7 @@ def _fix(reports: list[tuple[Design, Report]], *, write: bool) -> None:
         changes.write()
     except OSError as error:
         raise refusal(f"keyplan check: {error.filename} cannot be written: {error.strerror}", code=1) from None
-    for change in changes.made:
+    for change in changes.applied:
         typer.echo(f"fixed: {change}", err=True)
 
 

@@ -26,7 +26,7 @@ from keyplan.client.errors import (
     WriteConflictError,
 )
 from keyplan.clock import Clock, check_seconds
-from keyplan.cost.units import READS, ConsumedUnits, of_receipts
+from keyplan.cost.units import READS, ConsumedUnits, consumed_units
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.writes import with_time
 from keyplan.design.schema import Schema
@@ -413,7 +413,7 @@ class Meter:
                     step = program.throw(error)
                 else:
                     elapsed_s = perf_counter() - start
-                    usage += Usage(requests=1, consumed=of_receipts(operation, response), elapsed_s=elapsed_s)
+                    usage += Usage(requests=1, consumed=consumed_units(operation, response), elapsed_s=elapsed_s)
                     step = program.send(response)
         except StopIteration as stop:
             result: R = stop.value

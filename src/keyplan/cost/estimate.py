@@ -11,7 +11,7 @@ from typing import Final
 
 from keyplan import limits
 from keyplan.cost.expected import Expected, expected, steps_of
-from keyplan.cost.prices import GB, HOURS_A_MONTH, PriceBook
+from keyplan.cost.prices import GB, HOURS_PER_MONTH, PriceBook
 from keyplan.cost.selectivity import share_in_index
 from keyplan.cost.sizes import AS_DECLARED as SIZES_AS_DECLARED
 from keyplan.cost.sizes import Growth, count_of, entry_size, grown
@@ -22,7 +22,7 @@ from keyplan.design.declaring.tables import Table
 from keyplan.design.schema import Index, TableClass
 from keyplan.design.workload import Provisioned, Rate
 
-SECONDS_A_MONTH = HOURS_A_MONTH * 3600
+SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600
 TARGET_USE = 0.7
 """The target utilization of auto scaling, as a share of the provisioned capacity."""
 
@@ -160,19 +160,19 @@ def _estimate(design: Design, book: PriceBook, load: Load) -> Estimate:
     unknown = sorted(load.rates.keys() - {pattern.name for pattern in design.patterns})
     if unknown:
         raise ValueError(f"no such pattern: {', '.join(unknown)}")
-    patterns = tuple(_pattern(pattern, book, load) for pattern in design.patterns)
-    tables = tuple(_table(design, table, book, load) for table in design.tables)
+    patterns = tuple(_pattern_cost(pattern, book, load) for pattern in design.patterns)
+    tables = tuple(_table_cost(design, table, book, load) for table in design.tables)
     standard = {table.name for table in design.tables if table.schema.table_class == "STANDARD"}
-    stored = sum(part.storage_bytes for cost in tables if cost.name in standard for part in cost.parts)
-    free = min(stored / GB, book.free.get("storage_gb", 0.0)) * book["storage_gb_month"]
+    stored_bytes = sum(part.storage_bytes for cost in tables if cost.name in standard for part in cost.parts)
+    free_storage = min(stored_bytes / GB, book.free.get("storage_gb", 0.0)) * book["storage_gb_month"]
     guesses = list(dict.fromkeys(guess for cost in patterns for guess in cost.expected.guesses))
     guesses += [f"{pattern.name} declares no rate" for pattern in design.patterns if load.rate_of(pattern) is None]
-    return Estimate(design.name, book, patterns, tables, free, tuple(guesses))
+    return Estimate(design.name, book, patterns, tables, free_storage, tuple(guesses))
 
 
-def _pattern(pattern: Pattern[..., object], book: PriceBook, load: Load) -> PatternCost:
+def _pattern_cost(pattern: Pattern[..., object], book: PriceBook, load: Load) -> PatternCost:
     expectation, rate = expected(pattern), load.rate_of(pattern)
-    calls = rate.average * SECONDS_A_MONTH if rate is not None else 0.0
+    calls = rate.average * SECONDS_PER_MONTH if rate is not None else 0.0
     return PatternCost(
         pattern.name, pattern.plan.schema.name, expectation, calls, price_of_call(pattern, expectation, book) * calls
     )
@@ -191,64 +191,73 @@ def price_of_call(pattern: Pattern[..., object], expectation: Expected, book: Pr
     return sum(book.on_demand(units.read, units.written, table_class) for table_class, units in sums.items())
 
 
-def _table(design: Design, table: Table, book: PriceBook, load: Load) -> TableCost:
+def _table_cost(design: Design, table: Table, book: PriceBook, load: Load) -> TableCost:
     schema = table.schema
-    parts = tuple(_part(design, table, index, book, load) for index in (None, *schema.indexes))
-    stored = sum(part.storage_bytes for part in parts)
-    recovered = _recovered_bytes(parts) if schema.point_in_time_recovery else 0.0
-    recovery = recovered / GB * book["point_in_time_gb_month"]
-    seconds = SECONDS_A_MONTH
+    parts = tuple(_part_cost(design, table, index, book, load) for index in (None, *schema.indexes))
+    stored_bytes = sum(part.storage_bytes for part in parts)
+    recovered_bytes = _recovered_bytes(parts) if schema.point_in_time_recovery else 0.0
+    recovery_cost = recovered_bytes / GB * book["point_in_time_gb_month"]
+    seconds = SECONDS_PER_MONTH
     requests_ia = sum(
         part.read * seconds * book["read_unit_ia"] + part.write * seconds * book["write_unit_ia"] for part in parts
     )
     billing = "provisioned" if schema.provisioned else "on demand"
-    return TableCost(table.name, billing, parts, recovery, stored / GB * book["storage_gb_month_ia"], requests_ia)
+    return TableCost(
+        table.name, billing, parts, recovery_cost, stored_bytes / GB * book["storage_gb_month_ia"], requests_ia
+    )
 
 
 def _recovered_bytes(parts: tuple[PartCost, ...]) -> float:
     return sum(part.storage_bytes for part in parts if not part.is_global)
 
 
-def _part(design: Design, table: Table, index: Index | None, book: PriceBook, rates: Load) -> PartCost:
-    load = _load(design, table, index, rates)
-    klass = table.schema.table_class
-    on_demand = SECONDS_A_MONTH * book.on_demand(load.read, load.write, klass)
-    provisioned = 0.0 if index is not None and index.kind == "LSI" else _capacity(design, table, index, book, rates)
-    stored = _stored_bytes(table, index)
-    storage = stored / GB * book.of_class("storage_gb_month", klass)
+def _part_cost(design: Design, table: Table, index: Index | None, book: PriceBook, load: Load) -> PartCost:
+    part_load = _part_load(design, table, index, load)
+    table_class = table.schema.table_class
+    on_demand = SECONDS_PER_MONTH * book.on_demand(part_load.read, part_load.write, table_class)
+    provisioned = 0.0 if index is not None and index.kind == "LSI" else _capacity_cost(design, table, index, book, load)
+    stored_bytes = _stored_bytes(table, index)
+    storage_cost = stored_bytes / GB * book.price_in_class("storage_gb_month", table_class)
     name = table.name if index is None else f"{table.name}/{index.name}"
     is_global = index is not None and index.kind == "GSI"
     return PartCost(
         name,
-        load.read,
-        load.write,
-        load.peak_read,
-        load.peak_write,
+        part_load.read,
+        part_load.write,
+        part_load.peak_read,
+        part_load.peak_write,
         on_demand,
         provisioned,
-        stored,
-        storage,
+        stored_bytes,
+        storage_cost,
         is_global,
     )
 
 
-def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook, rates: Load) -> float:
+def _capacity_cost(design: Design, table: Table, index: Index | None, book: PriceBook, load: Load) -> float:
     """Return the monthly cost of the declared provisioned capacity, or of the capacity that the peak load requires.
 
     Local indexes use the capacity of their table.
     """
-    klass = table.schema.table_class
-    bought = table.schema.provisioned if index is None else index.billing
-    if bought is None:
-        local = [other for other in table.schema.indexes if other.kind == "LSI"] if index is None else []
-        loads = [_load(design, table, place, rates) for place in (index, *local)]
-        bought = _enough(sum(load.peak_read for load in loads), sum(load.peak_write for load in loads))
-    read_hour, write_hour = book.of_class("read_unit_hour", klass), book.of_class("write_unit_hour", klass)
-    return (bought.read * read_hour + bought.write * write_hour) * HOURS_A_MONTH
+    table_class = table.schema.table_class
+    capacity = table.schema.provisioned if index is None else index.billing
+    if capacity is None:
+        local_indexes = (
+            [candidate for candidate in table.schema.indexes if candidate.kind == "LSI"] if index is None else []
+        )
+        part_loads = [_part_load(design, table, part_index, load) for part_index in (index, *local_indexes)]
+        capacity = _sufficient_capacity(
+            sum(part_load.peak_read for part_load in part_loads), sum(part_load.peak_write for part_load in part_loads)
+        )
+    read_hour, write_hour = (
+        book.price_in_class("read_unit_hour", table_class),
+        book.price_in_class("write_unit_hour", table_class),
+    )
+    return (capacity.read * read_hour + capacity.write * write_hour) * HOURS_PER_MONTH
 
 
 @dataclass(frozen=True)
-class _Load:
+class _PartLoad:
     """The average and peak load on a table or index, in capacity units per second."""
 
     read: float
@@ -257,20 +266,22 @@ class _Load:
     peak_write: float
 
 
-def _load(design: Design, table: Table, index: Index | None, rates: Load) -> _Load:
+def _part_load(design: Design, table: Table, index: Index | None, load: Load) -> _PartLoad:
     """Return the load on a table (excluding its indexes), or on `index` if it is given, in capacity units
     per second.
     """
-    rated = [(units, rate) for pattern, units in _loads(design, table, index) if (rate := rates.rate_of(pattern))]
-    return _Load(
-        sum(units.read * rate.average for units, rate in rated),
-        sum(units.write * rate.average for units, rate in rated),
-        sum(units.read * rate.highest for units, rate in rated),
-        sum(units.write * rate.highest for units, rate in rated),
+    rated_units = [
+        (units, rate) for pattern, units in _pattern_loads(design, table, index) if (rate := load.rate_of(pattern))
+    ]
+    return _PartLoad(
+        sum(units.read * rate.average for units, rate in rated_units),
+        sum(units.write * rate.average for units, rate in rated_units),
+        sum(units.read * rate.highest for units, rate in rated_units),
+        sum(units.write * rate.highest for units, rate in rated_units),
     )
 
 
-def _enough(read: float, write: float) -> Provisioned:
+def _sufficient_capacity(read: float, write: float) -> Provisioned:
     return Provisioned(_at_target(read), _at_target(write))
 
 
@@ -282,23 +293,23 @@ def _at_target(units: float) -> int:
     return max(1, ceil(round(units / TARGET_USE, 6)))
 
 
-def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[Pattern[..., object], Units]]:
+def _pattern_loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[Pattern[..., object], Units]]:
     """Yield each pattern with the capacity units that one call uses on a table (excluding its indexes), or on `index`
     if it is given.
     """
     for pattern in design.patterns:
         plan = pattern.plan
         if plan.steps:
-            mine = [units for step, _, units in steps_of(plan, pattern.facts) if step.schema is table.schema]
-            units = sum_of(mine)
+            step_units = [units for step, _, units in steps_of(plan, pattern.facts) if step.schema is table.schema]
+            units = sum_of(step_units)
             read = units.read if index is None else 0.0
         elif plan.schema is table.schema:
             expectation = expected(pattern)
             units, read = expectation.units, expectation.read_from(plan, index)
         else:
             continue
-        written = units.write if index is None else units.indexes.get(index.name, 0.0)
-        yield pattern, Units(read=read, write=written)
+        write = units.write if index is None else units.indexes.get(index.name, 0.0)
+        yield pattern, Units(read=read, write=write)
 
 
 def _stored_bytes(table: Table, index: Index | None) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from keyplan import limits
-from keyplan.cost.selectivity import matching, matching_share, share_in_index
+from keyplan.cost.selectivity import matching_count, matching_share, share_in_index
 from keyplan.cost.sizes import entry_size, item_size, read_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.design.conditions.conditions import UNKNOWN, paths_of
@@ -60,28 +60,28 @@ def expected(pattern: Pattern[..., Any]) -> Expected:
 
     A plan with faults is estimated as far as possible.
     """
-    return of_plan(pattern.plan, pattern.facts)
+    return expected_for_plan(pattern.plan, pattern.facts)
 
 
-def of_plan(plan: Plan, facts: Facts) -> Expected:
+def expected_for_plan(plan: Plan, facts: Facts) -> Expected:
     """Estimate the capacity units of a plan that is executed once, and not as a step of a transaction.
 
     `facts` are the pattern's declarations, such as the expected number of items.
     """
     if plan.operation == "TransactWriteItems":
-        return _transaction(plan, facts)
+        return _transaction_estimate(plan, facts)
     if plan.operation in {"Query", "Scan"}:
-        return _range(plan, facts)
+        return _range_read(plan, facts)
     guesses = _size_guesses(plan)
     times = 1.0
     if plan.operation in {"BatchGetItem", "BatchWriteItem"}:
-        times, assumed = _in_batch(plan, facts)
+        times, assumed = _batch_items(plan, facts)
         guesses += assumed
     if plan.operation in {"GetItem", "BatchGetItem"}:
         units = read_units(item_size(plan.entity).average, consistent=plan.consistent)
         if plan.operation == "GetItem" and facts.expected_items is not None:  # a missing item is billed as a small one
-            missed = 1 - facts.expected_items
-            units = facts.expected_items * units + missed * read_units(0, consistent=plan.consistent)
+            missing_share = 1 - facts.expected_items
+            units = facts.expected_items * units + missing_share * read_units(0, consistent=plan.consistent)
         return Expected(Units(read=units * times), times, times, guesses)
     return Expected(_write(plan) * times, times, times, guesses + _write_guesses(plan))
 
@@ -103,36 +103,36 @@ def pages(pattern: Pattern[..., Any]) -> float:
     return blocks * limits.READ_UNIT_BYTES / limits.PAGE_BYTES
 
 
-def _range(plan: Plan, facts: Facts) -> Expected:
+def _range_read(plan: Plan, facts: Facts) -> Expected:
     guesses = list(_size_guesses(plan))
     declared = facts.expected_scanned or facts.expected_items
-    unsaid: list[str] = guesses if declared is None else []  # declared results need no assumption
-    matches = {entity: matching(plan, entity, unsaid) for entity in plan.entities}
-    others = {entity: matching(plan, entity, guesses) for entity in _incidental_reads(plan)}
+    match_guesses: list[str] = guesses if declared is None else []  # declared results need no assumption
+    matches = {entity: matching_count(plan, entity, match_guesses) for entity in plan.entities}
+    incidental = {entity: matching_count(plan, entity, guesses) for entity in _incidental_reads(plan)}
     evaluated = declared if declared is not None else sum(matches.values())
-    if declared is not None and facts.expected_scanned is None and not unsaid and _filters_everything(plan):
+    if declared is not None and facts.expected_scanned is None and not match_guesses and _filters_everything(plan):
         evaluated = max(evaluated, sum(matches.values()))
     returned = facts.expected_items if facts.expected_items is not None else evaluated
     limit = plan.limit or plan.page_size
     if limit is not None and plan.filter is None:
         evaluated, returned = min(evaluated, limit), min(returned, limit)
     elif plan.filter is not None and declared is None:
-        evaluated, returned = _filtered(plan, evaluated)
+        evaluated, returned = _filtered_counts(plan, evaluated)
     requests = _requests(plan, evaluated, sum(matches.values()))
-    if others and facts.expected_scanned is None:
-        passed = sum(others.values()) * (requests if _has_given_partitions(plan) else 1)
-        evaluated += passed * (evaluated / max(evaluated, sum(matches.values())) if limit is not None else 1)
-    page = _page(plan, facts)
-    evaluated, returned = min(evaluated, page), min(returned, page)
+    if incidental and facts.expected_scanned is None:
+        incidental_items = sum(incidental.values()) * (requests if _caller_lists_partitions(plan) else 1)
+        evaluated += incidental_items * (evaluated / max(evaluated, sum(matches.values())) if limit is not None else 1)
+    page_items = _page_limit(plan, facts)
+    evaluated, returned = min(evaluated, page_items), min(returned, page_items)
     if limit is not None and (plan.filter is None or plan.limit) and declared is None:
-        evaluated = max(evaluated, requests * min(limit, _in_one_partition(plan, sum(matches.values()), requests)))
-    total_bytes = evaluated * _average_bytes(plan, {**matches, **others})
+        evaluated = max(evaluated, requests * min(limit, _items_per_partition(plan, sum(matches.values()), requests)))
+    total_bytes = evaluated * _average_bytes(plan, {**matches, **incidental})
     read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
-    hydrated = returned * _whole_item(plan) if plan.hydrated else 0.0
+    hydrated = returned * _whole_item_units(plan) if plan.hydrated else 0.0
     return Expected(Units(read=read + hydrated), evaluated, returned, tuple(dict.fromkeys(guesses)), hydrated)
 
 
-def _filtered(plan: Plan, matching_items: float) -> tuple[float, float]:
+def _filtered_counts(plan: Plan, matching_items: float) -> tuple[float, float]:
     """Return the number of items that a query with a filter reads, and the number of items that pass the filter.
 
     `matching_items` is the number of items that match the key condition.
@@ -154,7 +154,7 @@ def read_for(limit: int, share: float) -> float:
     return float(limit * (2 ** ceil(log2(1 / share + 1)) - 1))
 
 
-def _page(plan: Plan, facts: Facts) -> float:
+def _page_limit(plan: Plan, facts: Facts) -> float:
     """Return the maximum number of items that one call reads, or infinity if it can read several pages."""
     if plan.page_size is None or plan.limit is not None or plan.walk is not None or facts.expected_scanned is not None:
         return inf
@@ -176,10 +176,10 @@ def fetches(plan: Plan, evaluated: float) -> float:
     DynamoDB fetches items if the query needs attributes that the index does not project. `evaluated` is the number of
     items that the query reads.
     """
-    return evaluated * _whole_item(plan) if fetched_attributes(plan) else 0.0
+    return evaluated * _whole_item_units(plan) if fetched_attributes(plan) else 0.0
 
 
-def _whole_item(plan: Plan) -> float:
+def _whole_item_units(plan: Plan) -> float:
     """Return the read units for reading one whole item of average size from the table."""
     sizes = [item_size(entity).average for entity in plan.entities]
     return read_units(int(sum(sizes) / len(sizes)), consistent=plan.consistent)
@@ -190,11 +190,11 @@ def _incidental_reads(plan: Plan) -> list[EntitySpec]:
 
     Entities without a declared number of items are omitted.
     """
-    others = [sibling for sibling in plan.siblings if sibling not in plan.entities and sibling.volume is not None]
+    candidates = [sibling for sibling in plan.siblings if sibling not in plan.entities and sibling.volume is not None]
     if plan.operation == "Scan":
-        return others
+        return candidates
     reads_partition = plan.key is not None and not plan.key.sort and not plan.faults
-    return [spec for spec in others if reads_partition and _shares_partition(plan, spec)]
+    return [spec for spec in candidates if reads_partition and _shares_partition(plan, spec)]
 
 
 def _shares_partition(plan: Plan, other: EntitySpec) -> bool:
@@ -254,26 +254,28 @@ def _requests(plan: Plan, evaluated: float, matching_items: float) -> float:
         return float(len(source.values))
     if evaluated == matching_items:
         return 1.0
-    most = DeclaredField.of(name, annotation_of(source.values)).max_length
-    return max(1.0, float(most) if most is not None else evaluated / matching_items if matching_items else 1.0)
+    max_length = DeclaredField.of(name, annotation_of(source.values)).max_length
+    return max(
+        1.0, float(max_length) if max_length is not None else evaluated / matching_items if matching_items else 1.0
+    )
 
 
-def _in_one_partition(plan: Plan, matching_items: float, requests: float) -> float:
+def _items_per_partition(plan: Plan, matching_items: float, requests: float) -> float:
     """Return the number of items that a query on several partitions reads in each of them.
 
     `matching_items` is the number of items that match the key condition: in each partition if the caller passes the
     partitions, otherwise in all partitions together.
     """
-    return matching_items if _has_given_partitions(plan) else matching_items / requests
+    return matching_items if _caller_lists_partitions(plan) else matching_items / requests
 
 
-def _has_given_partitions(plan: Plan) -> bool:
+def _caller_lists_partitions(plan: Plan) -> bool:
     """Return True if the caller passes the list of partitions that a query reads."""
     source = None if plan.walk is None else plan.walk[1]
     return isinstance(source, Each) and not isinstance(source.values, tuple)
 
 
-def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
+def _batch_items(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
     """Return the number of items in a batch, and the assumptions about this number."""
     values = None if plan.walk is None else plan.walk[1].values
     if isinstance(values, tuple):
@@ -285,8 +287,8 @@ def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
 # Writes.
 
 
-def _write(plan: Plan, *, enclosed: bool = False) -> Units:
-    """Return the capacity units of a single write. `enclosed` is True if it is a step of a transaction."""
+def _write(plan: Plan, *, is_step: bool = False) -> Units:
+    """Return the capacity units of a single write. `is_step` is True if it is a step of a transaction."""
     entity = plan.entity
     size = item_size(entity).average
     if plan.operation in {"PutItem", "BatchWriteItem", "DeleteItem"}:
@@ -296,25 +298,25 @@ def _write(plan: Plan, *, enclosed: bool = False) -> Units:
             bound.index.name: units * (1 + (replaces and _may_move(bound, entity))) for bound, units in entries if units
         }
     elif plan.operation == "UpdateItem":
-        written = [(bound, _entry_units(entity, bound) * entries) for bound, entries in entries_written(plan)]
-        indexes = {bound.index.name: units for bound, units in written if units}
+        written_entries = [(bound, _entry_units(entity, bound) * entries) for bound, entries in entries_written(plan)]
+        indexes = {bound.index.name: units for bound, units in written_entries if units}
     else:
         indexes = {}
-    together = enclosed or plan.keeps_unique or plan.operation == "ConditionCheck"
-    write = (write_units(size) + sentinel_writes(plan)) * (TRANSACTIONAL if together else 1)
-    return Units(_reads(plan, enclosed=enclosed) * read_units(size, consistent=True), write, indexes)
+    is_transactional = is_step or plan.keeps_unique or plan.operation == "ConditionCheck"
+    write = (write_units(size) + sentinel_writes(plan)) * (TRANSACTIONAL if is_transactional else 1)
+    return Units(_reads(plan, is_step=is_step) * read_units(size, consistent=True), write, indexes)
 
 
-def _reads(plan: Plan, *, enclosed: bool) -> int:
+def _reads(plan: Plan, *, is_step: bool) -> int:
     """Return the number of additional requests with which a write reads its item: 0, 1 or 2.
 
     The item is read before the write if the items that reserve its unique values might have to change. In this case, it
-    is also read after the write if the pattern returns it. A step of a transaction (`enclosed`) does not return an
+    is also read after the write if the pattern returns it. A step of a transaction (`is_step`) does not return an
     item.
     """
     if not plan.reads_first:
         return 0
-    return 1 if enclosed or plan.returns == "nothing" else 2
+    return 1 if is_step or plan.returns == "nothing" else 2
 
 
 def sentinel_writes(plan: Plan) -> int:
@@ -363,14 +365,16 @@ def _write_guesses(plan: Plan) -> tuple[str, ...]:
     """Return the assumptions about new items, and about the fields that callers of patterns with
     `.patch(...)` provide.
     """
-    assumed = [
+    default_keys = [
         bound
         for bound in plan.entity.indexes
         if index_defaults(plan, bound) and share_in_index(plan.entity, bound) < _share_written(plan, bound)
     ]
-    new = tuple(f"every new {plan.entity.name} is in index {bound.index.name}, by its defaults" for bound in assumed)
-    patched = any(action.optional for action in plan.actions)
-    return (*new, f"every call of {plan.pattern} gives all fields of its patch") if patched else new
+    guesses = tuple(
+        f"every new {plan.entity.name} is in index {bound.index.name}, by its defaults" for bound in default_keys
+    )
+    has_patch = any(action.optional for action in plan.actions)
+    return (*guesses, f"every call of {plan.pattern} gives all fields of its patch") if has_patch else guesses
 
 
 def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:
@@ -386,13 +390,13 @@ def steps_of(plan: Plan, facts: Facts) -> list[tuple[Plan, float, Units]]:
         times = 1.0
         if repeated is not None:
             times = float(len(repeated.values)) if isinstance(repeated.values, tuple) else facts.expected_items or 1.0
-        steps.append((step, times, _write(step, enclosed=True) * times))
+        steps.append((step, times, _write(step, is_step=True) * times))
     return steps
 
 
-def _transaction(plan: Plan, facts: Facts) -> Expected:
+def _transaction_estimate(plan: Plan, facts: Facts) -> Expected:
     steps = steps_of(plan, facts)
-    written = sum(times for _, times, _ in steps)
+    writes = sum(times for _, times, _ in steps)
     guesses = tuple(
         dict.fromkeys(guess for step in plan.steps for guess in (*_size_guesses(step), *_write_guesses(step)))
     )
@@ -402,7 +406,7 @@ def _transaction(plan: Plan, facts: Facts) -> Expected:
             for step, repeated in zip(plan.steps, plan.repeats, strict=True)
             if repeated is not None and not isinstance(repeated.values, tuple)
         )
-    return Expected(sum_of(units for _, _, units in steps), written, written, guesses)
+    return Expected(sum_of(units for _, _, units in steps), writes, writes, guesses)
 
 
 def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
@@ -423,31 +427,31 @@ def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
         if action.optional:
             after.pop(action.path.field, None)
     for bound in entity.indexes:
-        was, stays = _is_inside(entity, bound, before), _is_inside(entity, bound, after)
-        yield bound, _entries(entity, bound, changed, was, stays)
+        inside_before, inside_after = _is_inside(entity, bound, before), _is_inside(entity, bound, after)
+        yield bound, _entries(entity, bound, changed, inside_before, inside_after)
 
 
 def _entries(
-    entity: EntitySpec, bound: BoundIndexKey, changed: set[str], was: bool | None, stays: bool | None
+    entity: EntitySpec, bound: BoundIndexKey, changed: set[str], inside_before: bool | None, inside_after: bool | None
 ) -> float:
     """Return the expected number of writes to an index for one update that changes the fields `changed`.
 
-    `was` is True if the item is in the index before the write, and `stays` if it is in the index after the write. They
-    are None if the pattern does not determine this.
+    `inside_before` is True if the item is in the index before the write, and `inside_after` if it is in the index after
+    the write. They are None if the pattern does not determine this.
     """
-    if was is False or stays is False:
-        return 0.0 if was is stays else 1.0
+    if inside_before is False or inside_after is False:
+        return 0.0 if inside_before is inside_after else 1.0
     moves = bool(changed & set(bound.fields))
     in_place = 2.0 if moves else float(_projects_changed(entity, bound, changed))
-    share = 1.0 if was else share_in_index(entity, bound)
-    if not changed & _deciding(entity, bound):
+    share = 1.0 if inside_before else share_in_index(entity, bound)
+    if not changed & _membership_fields(entity, bound):
         return in_place if moves else share * in_place
-    if stays and share < 1:
+    if inside_after and share < 1:
         return share * in_place + (1 - share)
     return max(1.0, in_place)  # the item may enter, leave or stay, with unknown probability
 
 
-def _deciding(entity: EntitySpec, bound: BoundKey) -> set[str]:
+def _membership_fields(entity: EntitySpec, bound: BoundKey) -> set[str]:
     """Return the fields whose values determine whether an item is in an index: those in the condition `only_if`, and
     optional key fields.
     """

@@ -14,7 +14,7 @@ import orjson
 
 from keyplan.errors import KeyplanError
 
-HOURS_A_MONTH = 730
+HOURS_PER_MONTH = 730
 GB = 1_000_000_000
 """Bytes per billed gigabyte. DynamoDB bills decimal gigabytes."""
 
@@ -53,13 +53,15 @@ class PriceBook:
             raise PriceDataError(f"the prices of {self.region} do not contain {name}")
         return self.prices[name].price
 
-    def of_class(self, name: str, table_class: str) -> float:
+    def price_in_class(self, name: str, table_class: str) -> float:
         """Return the price with the given name, such as "read_unit", in a table class."""
         return self[name if table_class == "STANDARD" else f"{name}_ia"]
 
     def on_demand(self, read: float, write: float, table_class: str) -> float:
         """Return the on-demand price of `read` read units and `write` write units in a table class."""
-        return read * self.of_class("read_unit", table_class) + write * self.of_class("write_unit", table_class)
+        return read * self.price_in_class("read_unit", table_class) + write * self.price_in_class(
+            "write_unit", table_class
+        )
 
     def with_prices(self, changes: Mapping[str, float]) -> PriceBook:
         """Return a copy of the price book in which the prices named in `changes` are replaced. Raises PriceDataError if
@@ -68,11 +70,11 @@ class PriceBook:
         unknown = [name for name in changes if name not in self.prices]
         if unknown:
             raise PriceDataError(f"unknown price {', '.join(unknown)}; known prices: {', '.join(self.prices)}")
-        changed = {
+        new_prices = {
             name: replace(self.prices[name], price=price, source="given", verified=True)
             for name, price in changes.items()
         }
-        return replace(self, prices={**self.prices, **changed})
+        return replace(self, prices={**self.prices, **new_prices})
 
 
 def book(region: str = "us-east-1") -> PriceBook:

@@ -63,8 +63,8 @@ def choices_of(field: StoredField) -> int | None:
     return None if choices is None else len(choices)
 
 
-def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:
-    """Return the share of each value of a field, relative to the items that can satisfy the condition `when`. The
+def shares_of(entity: EntitySpec, name: str, condition: Condition | None) -> Mapping[object, float] | None:
+    """Return the share of each value of a field, relative to the items that can satisfy `condition`. The
     shares add up to 1.
 
     Return None if the design does not declare the shares.
@@ -72,9 +72,11 @@ def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[
     declared = None if entity.volume is None else entity.volume.distinct.get(name)
     if not isinstance(declared, Mapping):
         return None
-    inside = {plain_value(value): share for value, share in declared.items() if holds(when, {name: value}) is not False}
-    total = sum(inside.values())
-    return {value: share / total for value, share in inside.items()} if total else inside
+    matching_shares = {
+        plain_value(value): share for value, share in declared.items() if holds(condition, {name: value}) is not False
+    }
+    total = sum(matching_shares.values())
+    return {value: share / total for value, share in matching_shares.items()} if total else matching_shares
 
 
 def matching_share(condition: Condition, entity: EntitySpec) -> float | None:
@@ -85,14 +87,14 @@ def matching_share(condition: Condition, entity: EntitySpec) -> float | None:
     """
     if entity.volume is None:
         return None
-    exact = _by_values(condition, entity)
+    exact = _share_by_values(condition, entity)
     if exact is not None:
         return exact
     share_of = _BY_KIND.get(type(condition))
     return None if share_of is None else share_of(condition, entity)
 
 
-def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
+def _share_by_values(condition: Condition, entity: EntitySpec) -> float | None:
     """Return the share of items that satisfy a condition, computed from the declared shares of a field's values.
 
     Return None if the condition compares several fields or the shares are not declared.
@@ -110,7 +112,7 @@ def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
     return present * sum(share for value, share in shares.items() if verdicts[value]) + (1 - present) * without
 
 
-def _compare(condition: CompareCondition, entity: EntitySpec) -> float | None:
+def _compare_share(condition: CompareCondition, entity: EntitySpec) -> float | None:
     if not isinstance(condition.left, FieldPath) or condition.op not in {"=", "<>"}:
         return None
     share = _value_share(condition.left, condition.right, entity)
@@ -129,14 +131,14 @@ def _value_share(path: FieldPath, value: object, entity: EntitySpec) -> float | 
     return None if share is None else present * share
 
 
-def _in(condition: InCondition, entity: EntitySpec) -> float | None:
+def _in_share(condition: InCondition, entity: EntitySpec) -> float | None:
     if not isinstance(condition.operand, FieldPath):
         return None
     shares = [_value_share(condition.operand, choice, entity) for choice in condition.choices]
-    return _capped(shares)
+    return _capped_sum(shares)
 
 
-def _all(condition: AndCondition, entity: EntitySpec) -> float | None:
+def _and_share(condition: AndCondition, entity: EntitySpec) -> float | None:
     shares = [share for part in condition.parts if (share := matching_share(part, entity)) is not None]
     share = 1.0
     for partial_share in shares:
@@ -144,21 +146,21 @@ def _all(condition: AndCondition, entity: EntitySpec) -> float | None:
     return share if shares else None
 
 
-def _any(condition: OrCondition, entity: EntitySpec) -> float | None:
-    return _capped([matching_share(part, entity) for part in condition.parts])
+def _or_share(condition: OrCondition, entity: EntitySpec) -> float | None:
+    return _capped_sum([matching_share(part, entity) for part in condition.parts])
 
 
-def _capped(shares: list[float | None]) -> float | None:
+def _capped_sum(shares: list[float | None]) -> float | None:
     known_shares = [share for share in shares if share is not None]
     return min(1.0, sum(known_shares)) if len(known_shares) == len(shares) else None
 
 
-def _not(condition: NotCondition, entity: EntitySpec) -> float | None:
+def _not_share(condition: NotCondition, entity: EntitySpec) -> float | None:
     share = None if isinstance(condition.part, AndCondition) else matching_share(condition.part, entity)
     return None if share is None else 1 - share
 
 
-def _function(condition: FunctionCondition, entity: EntitySpec) -> float | None:
+def _function_share(condition: FunctionCondition, entity: EntitySpec) -> float | None:
     items = entity.volume
     if items is None or len(condition.path.parts) > 1 or condition.path.field not in items.present:
         return None
@@ -167,16 +169,16 @@ def _function(condition: FunctionCondition, entity: EntitySpec) -> float | None:
 
 
 _BY_KIND: dict[type, Callable[[Any, EntitySpec], float | None]] = {
-    CompareCondition: _compare,
-    InCondition: _in,
-    AndCondition: _all,
-    OrCondition: _any,
-    NotCondition: _not,
-    FunctionCondition: _function,
+    CompareCondition: _compare_share,
+    InCondition: _in_share,
+    AndCondition: _and_share,
+    OrCondition: _or_share,
+    NotCondition: _not_share,
+    FunctionCondition: _function_share,
 }
 
 
-def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
+def matching_count(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     """Return how many items of an entity match the key condition of a read.
 
     A range on the sort key is assumed to contain all items of the partition. Assumptions about numbers that are not
@@ -190,23 +192,23 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     if bound is None:
         return 0.0
     entries = count_of(items) * share_in_index(entity, bound)
-    alike: dict[str, ValueCounts] = {}
+    counts: dict[str, ValueCounts] = {}
     for name, text, part in _literal_partitions(plan, bound):
         shares = shares_of(entity, name, bound.only_if)
         if shares is None:
-            alike[name] = _values_of(name, entity, plan, (text,))
+            counts[name] = _value_counts(name, entity, plan, (text,))
         else:
             entries *= sum(share for choice, share in shares.items() if _key_text(part, name, choice) == text)
-    for names, source, shards in _pinned(plan):
-        name = own_field_name(plan, bound, names)
+    for query_name, source, shards in _fixed_fields(plan):
+        name = entity_field_name(plan, bound, query_name)
         share = _share(entity, name, source, bound.only_if)
         if shards:
             entries /= shards
         elif share is not None:
             entries *= share
         else:
-            alike[name] = _values_of(name, entity, plan, _constants(source))
-    entries /= _combinations(alike, entity, plan, guesses)
+            counts[name] = _value_counts(name, entity, plan, _constants(source))
+    entries /= _combinations(counts, entity, plan, guesses)
     # A query without a partition is rejected: it does not read everything.
     return min(entries, ASSUMED) if any(fault.code in {"KP301", "KP308"} for fault in plan.faults) else entries
 
@@ -216,8 +218,8 @@ def partition_fields(plan: Plan, entity: EntitySpec) -> set[str]:
     text.
     """
     bound, partition = entity.key_in(plan.index), () if plan.key is None else plan.key.partition
-    named = {name for value in partition for name in value.sources}
-    return named | _values_written(partition, () if bound is None else bound.partition).keys()
+    source_names = {name for value in partition for name in value.sources}
+    return source_names | _values_written(partition, () if bound is None else bound.partition).keys()
 
 
 def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
@@ -227,17 +229,21 @@ def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
     bound = entity.key_in(plan.index)
     if plan.key is None or bound is None:
         return {}
-    exact = [(value, set(value.sources)) for value in plan.key.partition]
-    exact += [(condition.low, _pinned_by(condition, plan)) for condition in plan.key.sort]
-    named = {
+    fixed_values = [(value, set(value.sources)) for value in plan.key.partition]
+    fixed_values += [(condition.low, _fixed_by_condition(condition, plan)) for condition in plan.key.sort]
+    values_by_field = {
         name: source
-        for value, names in exact
+        for value, names in fixed_values
         if value.template is None or value.template.reversible
         for name, source in value.sources.items()
         if name in names and name in entity.fields and not _shards(value, name)
     }
-    sort = [condition.low for condition in plan.key.sort if condition.op == "="]
-    return {**_values_written(plan.key.partition, bound.partition), **_values_written(sort, bound.sort), **named}
+    sort_values = [condition.low for condition in plan.key.sort if condition.op == "="]
+    return {
+        **_values_written(plan.key.partition, bound.partition),
+        **_values_written(sort_values, bound.sort),
+        **values_by_field,
+    }
 
 
 def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribute]) -> dict[str, Source]:
@@ -254,24 +260,24 @@ def _values_written(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttribut
     return sources
 
 
-def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
+def _fixed_fields(plan: Plan) -> Iterator[tuple[str, Source, int]]:
     """Yield each field for which the key condition requires one value.
 
     The tuple contains the field's name, the parameter or constant with the value, and the number of hash shards.
     """
     if plan.key is None:
         return
-    ranges = [(value, set(value.sources)) for value in plan.key.partition]
-    ranges += [(condition.low, _pinned_by(condition, plan)) for condition in plan.key.sort]
-    checked: set[str] = set()
-    for value, names in ranges:
+    fixed_values = [(value, set(value.sources)) for value in plan.key.partition]
+    fixed_values += [(condition.low, _fixed_by_condition(condition, plan)) for condition in plan.key.sort]
+    yielded: set[str] = set()
+    for value, names in fixed_values:
         for name, source in value.sources.items():
-            if name in names and name not in checked and not isinstance(source, EveryShard):
-                checked.add(name)
+            if name in names and name not in yielded and not isinstance(source, EveryShard):
+                yielded.add(name)
                 yield name, source, _shards(value, name)
 
 
-def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
+def _fixed_by_condition(condition: SortCondition, plan: Plan) -> set[str]:
     """Return the fields for which a sort key condition requires exactly one value.
 
     In a condition with a range, these are the fields that precede the field with the range. For begins_with, a field of
@@ -296,7 +302,7 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
     return set(names[:-1] if condition.op == "begins_with" and begins else names)
 
 
-def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
+def entity_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
     """Return the name that an entity uses for a partition key field of a query. `bound` is the entity's key.
 
     `name` is the name that the query uses for the field, which can be the name of another entity's field. For example,
@@ -305,9 +311,11 @@ def own_field_name(plan: Plan, bound: BoundKey, name: str) -> str:
     """
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None and same_texts(value.template, part.template):
-            for written, own in zip(value.template.placeholders, part.template.placeholders, strict=True):
-                if written.name == name:
-                    return own.name
+            for query_placeholder, key_placeholder in zip(
+                value.template.placeholders, part.template.placeholders, strict=True
+            ):
+                if query_placeholder.name == name:
+                    return key_placeholder.name
     return name
 
 
@@ -347,14 +355,14 @@ def _constants(source: Source) -> tuple[object, ...] | None:
     return None if isinstance(source, Param) else (source,)
 
 
-def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None) -> float | None:
+def _share(entity: EntitySpec, name: str, source: Source, condition: Condition | None) -> float | None:
     """Return the share of items that have one of the requested values in a field, or None if the shares of values are
     not declared.
 
-    Only items that can satisfy the condition `when` are counted. If the caller passes the value, all values are assumed
+    Only items that can satisfy `condition` are counted. If the caller passes the value, all values are assumed
     to be equally likely.
     """
-    shares = shares_of(entity, name, when)
+    shares = shares_of(entity, name, condition)
     if shares is None:
         return None
     values = _constants(source)
@@ -376,46 +384,46 @@ class ValueCounts:
     """The assumption about the number of distinct values if it is not declared, otherwise an empty string."""
 
 
-def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[object] | None) -> ValueCounts:
-    number, guess = _number_of(name, entity, plan)
+def _value_counts(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[object] | None) -> ValueCounts:
+    number, guess = _value_count(name, entity, plan)
     if number is None and plan.index is not None:
-        number, guess = _number_of_ids(name, entity)
+        number, guess = _id_count(name, entity)
     if number is None:
         return ValueCounts(None, f"how many values {entity.name}.{name} has is not declared")
     return ValueCounts(max(1.0, number / len(constants or ("",))), guess)
 
 
-def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
+def _value_count(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
     """Return the number of distinct values of a field, or None, and the assumption on which the number is based.
 
     The number is declared for this entity or derived from other entities. If no assumption is made, the text is empty.
     """
-    stored = entity.fields.get(name)
-    if stored is None:
+    field = entity.fields.get(name)
+    if field is None:
         return None, ""
     declared = None if entity.volume is None else entity.volume.values_of(name)
     if declared is not None:
         return declared.count, ""
     if entity.volume is not None and entity.key.fields == (name,):
         return count_of(entity.volume), ""
-    others = [sibling for sibling in plan.siblings if same_field(sibling, entity, name)]
-    for owner in others:
+    siblings = [sibling for sibling in plan.siblings if same_field(sibling, entity, name)]
+    for owner in siblings:
         if owner.volume is not None and owner.key.fields == (name,):
             return (
                 count_of(owner.volume),
                 f"{entity.name}.{name} is assumed to have as many values as there are {owner.name}",
             )
-    choices = choices_of(stored)
+    choices = choices_of(field)
     if choices:
         return choices, f"the {choices} values of {entity.name}.{name} are assumed to be used equally"
-    for other in others:
+    for other in siblings:
         number = other.volume.values_of(name) if other.volume is not None else None
         if number is not None:
             return number.count, f"{entity.name}.{name} is assumed to have as many values as {other.name}.{name}"
     return None, ""
 
 
-def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
+def _id_count(name: str, entity: EntitySpec) -> tuple[float | None, str]:
     """Return the assumed number of distinct values of an ID field, and a description of the assumption.
 
     An entity's own ID is different in each item. Each value of another ID is assumed to occur in `ASSUMED` items.
@@ -436,8 +444,8 @@ def is_own_id(entity: EntitySpec, name: str) -> bool:
     """Return True if a field is an ID that is different in each item, because it is declared as unique or named after
     the entity.
     """
-    own = {"id", "uuid", _bare(f"{entity.name}_id"), _bare(f"{entity.name}_uuid")}
-    return _is_unique(entity, name) or _bare(name) in own
+    id_names = {"id", "uuid", _normalised_name(f"{entity.name}_id"), _normalised_name(f"{entity.name}_uuid")}
+    return _is_unique(entity, name) or _normalised_name(name) in id_names
 
 
 def _is_unique(entity: EntitySpec, name: str) -> bool:
@@ -449,7 +457,7 @@ def is_id(entity: EntitySpec, name: str) -> bool:
     return entity.fields[name].annotation is UUID or name.endswith(("_id", "_uuid", "Id", "ID"))
 
 
-def _bare(name: str) -> str:
+def _normalised_name(name: str) -> str:
     """Return a name in a normalized form, in which order_id, orderId and OrderID are equal."""
     return name.replace("_", "").lower()
 
@@ -458,32 +466,32 @@ def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
     """Return True if a field has the same name and type in two entities, and is therefore assumed to have the same
     meaning.
     """
-    mine = other.fields.get(name)
-    return mine is not None and name in spec.fields and spec.fields[name].annotation == mine.annotation
+    other_field = other.fields.get(name)
+    return other_field is not None and name in spec.fields and spec.fields[name].annotation == other_field.annotation
 
 
-def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
+def _combinations(counts: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
     """Return the number of combinations that the values of several fields have.
 
-    `alike` contains the number of values of each field. All combinations are assumed to occur, except for fields that
+    `counts` contains the number of values of each field. All combinations are assumed to occur, except for fields that
     form the whole key of an entity: they have at most as many combinations as the entity has items. For example, a
     repository has an owner and a name, and most names occur only once. Assumptions are added to `guesses`.
     """
-    left, product = dict(alike), 1.0
+    remaining, product = dict(counts), 1.0
     for owner in sorted((entity, *plan.siblings), key=lambda spec: -len(spec.key.fields)):
         names = owner.key.fields
-        if owner.volume is None or len(names) < 2 or not all(name in left for name in names):
+        if owner.volume is None or len(names) < 2 or not all(name in remaining for name in names):
             continue
         if not all(same_field(owner, entity, name) for name in names):
             continue
-        sure = not any(left[name].guess for name in names)
-        if not sure or prod(left[name].number or 1 for name in names) > count_of(owner.volume):
-            if not sure and owner is not entity:
+        is_known = not any(remaining[name].guess for name in names)
+        if not is_known or prod(remaining[name].number or 1 for name in names) > count_of(owner.volume):
+            if not is_known and owner is not entity:
                 names_text = ", ".join(names)
                 guesses.append(
                     f"{names_text} of {entity.name} are assumed to have as many values as there are {owner.name}"
                 )
             product *= max(1, count_of(owner.volume))
-            left = {name: values for name, values in left.items() if name not in names}
-    guesses += [values.guess for values in left.values() if values.guess]
-    return product * prod(values.number or 1 for values in left.values())
+            remaining = {name: values for name, values in remaining.items() if name not in names}
+    guesses += [values.guess for values in remaining.values() if values.guess]
+    return product * prod(values.number or 1 for values in remaining.values())

@@ -66,8 +66,10 @@ def item_size(entity: EntitySpec) -> ItemSize:
     if declared is None:
         guess = _grown_bytes(_all_bytes(entity))
         return ItemSize(guess, guess, None, declared=False)
-    most = None if declared.most is None else _grown_bytes(declared.most)
-    return ItemSize(_grown_bytes(declared.average), _grown_bytes(declared.p99 or declared.average), most, declared=True)
+    max_bytes = None if declared.most is None else _grown_bytes(declared.most)
+    return ItemSize(
+        _grown_bytes(declared.average), _grown_bytes(declared.p99 or declared.average), max_bytes, declared=True
+    )
 
 
 def _grown_bytes(declared: int) -> int:
@@ -83,7 +85,7 @@ def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
     key_bytes = sum(_part_bytes(part) for part in keys.values())
     if isinstance(bound.index.project, tuple):
         projected = set(bound.index.project) - set(keys)
-        key_bytes += sum(_field_bytes(stored) for stored in entity.fields.values() if stored.attribute in projected)
+        key_bytes += sum(_field_bytes(field) for field in entity.fields.values() if field.attribute in projected)
     average = min(key_bytes, size.average)
     return ItemSize(average, min(key_bytes, size.p99), None, declared=size.declared)
 
@@ -98,7 +100,7 @@ def read_size(entity: EntitySpec, index: Index | None) -> ItemSize:
 
 def _all_bytes(entity: EntitySpec) -> int:
     keys = _key_bytes(entity.key) + sum(_key_bytes(bound) for bound in entity.indexes)
-    return keys + sum(_field_bytes(stored) for stored in entity.fields.values())
+    return keys + sum(_field_bytes(field) for field in entity.fields.values())
 
 
 def _key_bytes(bound: BoundKey) -> int:
@@ -116,9 +118,9 @@ def _part_bytes(part: BoundKeyAttribute) -> int:
 
 def _template_bytes(part: BoundKeyAttribute) -> int:
     assert part.template is not None, "the caller looked"
-    most = part.template.max_bytes
+    max_bytes = part.template.max_bytes
     typical = len(part.template.text.encode()) + 16 * len(part.template.fields)
-    return typical if most is None else min(most, typical)
+    return typical if max_bytes is None else min(max_bytes, typical)
 
 
 def _field_bytes(field: StoredField) -> int:

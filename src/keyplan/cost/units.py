@@ -121,8 +121,8 @@ class ConsumedUnits:
     def divided_by(self, count: int) -> ConsumedUnits:
         """Return the capacity units divided by a number of requests."""
         return ConsumedUnits(
-            {place: units / count for place, units in self.read.items()},
-            {place: units / count for place, units in self.write.items()},
+            {name: units / count for name, units in self.read.items()},
+            {name: units / count for name, units in self.write.items()},
         )
 
     @property
@@ -138,11 +138,11 @@ class ConsumedUnits:
     def text(self) -> str:
         """Format the capacity units as text, such as 5 WCU (app 1, app/due 4), or "nothing"."""
         parts = [_text(self.read, "RCU"), _text(self.write, "WCU")]
-        return " + ".join(spent for spent in parts if spent) or "nothing"
+        return " + ".join(part for part in parts if part) or "nothing"
 
 
-def _sum(mine: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    total = {name: mine.get(name, 0.0) + other.get(name, 0.0) for name in dict.fromkeys((*mine, *other))}
+def _sum(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    total = {name: first.get(name, 0.0) + second.get(name, 0.0) for name in dict.fromkeys((*first, *second))}
     return {name: units for name, units in total.items() if units}
 
 
@@ -155,10 +155,10 @@ def _text(units: Mapping[str, float], unit: str) -> str:
 
 def total(parts: Iterable[ConsumedUnits]) -> ConsumedUnits:
     """Return the sum of the capacity units of several requests."""
-    spent = ConsumedUnits()
+    consumed = ConsumedUnits()
     for part in parts:
-        spent += part
-    return spent
+        consumed += part
+    return consumed
 
 
 def average(calls: Sequence[ConsumedUnits]) -> ConsumedUnits:
@@ -166,7 +166,7 @@ def average(calls: Sequence[ConsumedUnits]) -> ConsumedUnits:
     return total(calls).divided_by(max(1, len(calls)))
 
 
-def of_receipts(operation: str, response: Mapping[str, Any]) -> ConsumedUnits:
+def consumed_units(operation: str, response: Mapping[str, Any]) -> ConsumedUnits:
     """Return the capacity units that a response reports in ConsumedCapacity.
 
     The request must have set ReturnConsumedCapacity to INDEXES.
@@ -180,6 +180,6 @@ def of_receipts(operation: str, response: Mapping[str, Any]) -> ConsumedUnits:
             for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
             for name, entry in receipt.get(kind, {}).items()
         }
-        own = receipt.get("Table", {}).get("CapacityUnits", receipt["CapacityUnits"] - sum(indexes.values()))
-        units = _sum(units, {table: own, **indexes})
+        table_units = receipt.get("Table", {}).get("CapacityUnits", receipt["CapacityUnits"] - sum(indexes.values()))
+        units = _sum(units, {table: table_units, **indexes})
     return ConsumedUnits(read=units) if operation in READS else ConsumedUnits(write=units)

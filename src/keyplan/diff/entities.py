@@ -32,7 +32,7 @@ def match_entities(old: Table, new: Table) -> Matched[EntitySpec]:
 
 
 def _shape(spec: EntitySpec) -> KeyForm:
-    return (key_form(spec, spec.key), tuple(sorted(stored.attribute for stored in spec.fields.values())))
+    return (key_form(spec, spec.key), tuple(sorted(field.attribute for field in spec.fields.values())))
 
 
 def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
@@ -84,7 +84,7 @@ def _renamed(pair: Entities) -> DesignChange:
     old, new = pair.old, pair.new
     what = f"entity {old.name} was renamed to {new.name}"
     discriminator = new.schema.discriminator
-    if discriminator is None or any(stored.attribute == discriminator for stored in new.fields.values()):
+    if discriminator is None or any(field.attribute == discriminator for field in new.fields.values()):
         return DesignChange(
             "entity renamed",
             "code",
@@ -193,7 +193,7 @@ def _discriminator(pair: Entities) -> Iterator[DesignChange]:
     now = pair.new.schema.discriminator
     if now in {None, pair.old.schema.discriminator}:
         return
-    if any(stored.attribute == now for stored in pair.old.fields.values()):
+    if any(field.attribute == now for field in pair.old.fields.values()):
         return
     what = f"stored items of {pair.new.name} do not have {now}, the discriminator of table {pair.table}"
     how = "They are recognized by their keys as before, but counts ignore them until they have it."
@@ -326,13 +326,13 @@ def missing_attributes(pair: Entities, bound: BoundKey) -> list[str]:
 
 
 def _is_field_of(spec: EntitySpec, attribute: str) -> bool:
-    return any(stored.attribute == attribute for stored in _attributes(spec))
+    return any(field.attribute == attribute for field in _attributes(spec))
 
 
 def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
     """Yield the fields that have their own attribute. Fields that are stored only as a part of a key are omitted."""
     hidden = spec.is_in_key_only
-    return (stored for name, stored in spec.fields.items() if name not in hidden)
+    return (field for name, field in spec.fields.items() if name not in hidden)
 
 
 def _stored_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
@@ -343,7 +343,7 @@ def _stored_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAt
     """
     condition = condition_form(bound.only_if)
     if condition is None:
-        yield from (BoundKeyAttribute(stored.attribute, field=stored) for stored in _attributes(spec))
+        yield from (BoundKeyAttribute(field.attribute, field=field) for field in _attributes(spec))
         yield from spec.key.attributes
     for other in spec.indexes:
         if condition_form(other.only_if) == condition:
@@ -358,7 +358,7 @@ def never_stored(pair: Entities, bound: BoundKey) -> bool:
 
 def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
     """Return the attributes of an index key that the new design uses neither for a field nor for another key."""
-    attributes = {stored.attribute for stored in _attributes(pair.new)}
+    attributes = {field.attribute for field in _attributes(pair.new)}
     attributes |= {part.attribute for key in (pair.new.key, *pair.new.indexes) for part in key.attributes}
     return [part.attribute for part in bound.attributes if part.attribute not in attributes]
 

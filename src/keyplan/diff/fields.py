@@ -68,10 +68,10 @@ def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
 
     A field exists in both designs if its name or its attribute is the same.
     """
-    attributes = {stored.attribute: name for name, stored in old.fields.items()}
+    attributes = {field.attribute: name for name, field in old.fields.items()}
     names = {name: name for name in new.fields if name in old.fields}
-    for name, stored in new.fields.items():
-        was = attributes.get(stored.attribute)
+    for name, field in new.fields.items():
+        was = attributes.get(field.attribute)
         if name not in names and was is not None and was not in new.fields:
             names[name] = was
     return names
@@ -83,12 +83,12 @@ def field_changes(pair: Entities) -> Iterator[DesignChange]:
     for name, was in names.items():
         yield from _field_changes(pair, pair.old.fields[was], pair.new.fields[name])
     like = _lookalikes(pair)
-    for name, stored in pair.new.fields.items():
+    for name, field in pair.new.fields.items():
         if name not in names:
-            yield _added(pair, stored, like.get(name))
-    for name, stored in pair.old.fields.items():
+            yield _added(pair, field, like.get(name))
+    for name, field in pair.old.fields.items():
         if name not in names.values():
-            yield _removed(pair, stored)
+            yield _removed(pair, field)
     for loss in added_validators(pair.old.model, pair.new.model):
         yield _validated(pair, loss)
 
@@ -106,9 +106,9 @@ def _lookalikes(pair: Entities) -> dict[str, StoredField]:
     Key fields that were only renamed are not included.
     """
     names = key_names(pair)
-    old = [stored for name, stored in pair.old.fields.items() if name not in names.values()]
-    new = [stored for name, stored in pair.new.fields.items() if name not in names]
-    return lookalikes(old, new, lambda stored: (stored.type_code, stored.stored, name_of(stored.info.annotation)))
+    old = [field for name, field in pair.old.fields.items() if name not in names.values()]
+    new = [field for name, field in pair.new.fields.items() if name not in names]
+    return lookalikes(old, new, lambda field: (field.type_code, field.stored, name_of(field.info.annotation)))
 
 
 def _field_changes(pair: Entities, old: StoredField, new: StoredField) -> Iterator[DesignChange]:
@@ -148,7 +148,7 @@ def _parts(old: StoredField, new: StoredField) -> str:
     """Return a message that lists the attributes that were added to or removed from the maps within a field. Return an
     empty string if none were.
     """
-    was, now = (dict.fromkeys(parts_of(stored.info.annotation)) for stored in (old, new))
+    was, now = (dict.fromkeys(parts_of(field.info.annotation)) for field in (old, new))
     texts = {
         "gained parts": [name for name in now if name not in was],
         "lost parts": [name for name in was if name not in now],

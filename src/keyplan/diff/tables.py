@@ -277,7 +277,7 @@ def attribute_types(table: Table) -> Mapping[str, str]:
     """Return the type of each attribute that can be used in a key, by name. The fields and keys of the entities
     determine the types.
     """
-    fields = {stored.attribute: stored.type_code for spec in table.entities for stored in spec.fields.values()}
+    fields = {field.attribute: field.type_code for spec in table.entities for field in spec.fields.values()}
     return {**fields, **key_types(table)}
 
 

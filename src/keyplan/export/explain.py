@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from keyplan.check.claims import units_of
-from keyplan.check.finding import Finding, counted, number
+from keyplan.check.finding import Finding, count_text, number
 from keyplan.cost.estimate import Estimate, PatternCost, price_of_call
 from keyplan.cost.expected import Expected, expected
 from keyplan.cost.figures import figure_table, wrapped
@@ -131,14 +131,14 @@ def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] 
         places.setdefault(_place(pattern.plan), []).append(pattern)
     prices = f"{month.book.region}, prices of {month.book.dated}"
     unproved = ", unproved: see assumptions" if month.guesses else ""
-    count = counted(len(costs), "pattern", "patterns")
+    count = count_text(len(costs), "pattern", "patterns")
     parts = [wrapped(f"{design.name}: {count}, ${month.total:,.2f} per month ({prices}){unproved}", "")]
     rows = {
         place: [_row(reported, costs[reported.name], counts[reported.name]) for reported in each_of]
         for place, each_of in places.items()
     }
     if rows:
-        parts.append(figure_table(_HEAD, rows, left=(0, 1)))
+        parts.append(figure_table(_HEAD, rows, left_aligned=(0, 1)))
     consumers = [(table, consumer) for table in design.tables for consumer in table.consumers]
     if consumers:
         lines = (_consumer_line(consumer, table, counts[consumer.name]) for table, consumer in consumers)
@@ -193,7 +193,7 @@ def _findings_line(findings: Sequence[Finding]) -> str:
         return "no findings"
     counts: Counter[str] = Counter(finding.severity for finding in findings)
     words = (("error", "error", "errors"), ("warning", "warning", "warnings"), ("advice", "advice", "advice"))
-    texts = [counted(counts[name], singular, several) for name, singular, several in words if counts[name]]
+    texts = [count_text(counts[name], singular, several) for name, singular, several in words if counts[name]]
     return f"findings: {', '.join(texts)}; `keyplan check` shows them"
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
-from keyplan.cost.selectivity import own_field_name
+from keyplan.cost.selectivity import entity_field_name
 from keyplan.design.conditions.builders import KeyCondition
 from keyplan.design.conditions.conditions import Condition
 from keyplan.design.conditions.evaluation import fill, holds
@@ -165,7 +165,8 @@ def _key_tests_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]
     if bound is None:
         return meaning.key_tests
     return tuple(
-        replace(key_test, field=own_field_name(meaning.plan, bound, key_test.field)) for key_test in meaning.key_tests
+        replace(key_test, field=entity_field_name(meaning.plan, bound, key_test.field))
+        for key_test in meaning.key_tests
     )
 
 

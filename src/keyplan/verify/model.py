@@ -14,7 +14,7 @@ from typing import Any
 
 from keyplan.client.codec import EntityMatcher, reader_of
 from keyplan.client.requests import WRITES
-from keyplan.cost.units import READS, ConsumedUnits, entry_of, of_receipts
+from keyplan.cost.units import READS, ConsumedUnits, consumed_units, entry_of
 from keyplan.design.entities import OWNER, Entity, EntitySpec, ReadModel
 from keyplan.design.fields.annotations import plain_value
 from keyplan.design.keys.entity_keys import BoundKey
@@ -160,7 +160,7 @@ class Recorder:
         response = self.engine.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
         written = tuple(self._written(table, key, operation) for table, key in targets)
         self.exchanges.append(
-            Exchange(operation, request, response, written, entries, of_receipts(operation, response))
+            Exchange(operation, request, response, written, entries, consumed_units(operation, response))
         )
         return response
 

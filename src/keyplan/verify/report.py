@@ -174,7 +174,7 @@ def _patterns(results: Sequence[PatternResult]) -> str:
     groups: dict[str, list[tuple[str, ...]]] = {}
     for result in results:
         groups.setdefault(result.place, []).append(_row(result))
-    return figure_table(_HEAD, groups, left=(0, 4, 5))
+    return figure_table(_HEAD, groups, left_aligned=(0, 4, 5))
 
 
 def _row(result: PatternResult) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from statistics import median
 import pytest
 
 from keyplan.check.checking import check
-from keyplan.check.finding import Finding, merged
+from keyplan.check.finding import Finding, merge_findings
 from keyplan.design.declaring.design import Design
 
 ROOT = Path(__file__).parents[3]
@@ -70,7 +70,7 @@ class Verdict:
 def reported(name: str) -> tuple[Entry, ...]:
     """Return the findings of a design, including suppressed ones."""
     report = check(Design.load(DESIGNS[name]))
-    findings = merged([*report.findings, *(finding for finding, _ in report.suppressed)])
+    findings = merge_findings([*report.findings, *(finding for finding, _ in report.suppressed)])
     return tuple(Entry.of(finding, exact=name.startswith(PUBLISHED)) for finding in findings)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from keyplan.cost.estimate import SECONDS_A_MONTH, Estimate, Load, PatternCost, estimate
+from keyplan.cost.estimate import SECONDS_PER_MONTH, Estimate, Load, PatternCost, estimate
 from keyplan.cost.prices import PriceBook
 from keyplan.cost.sizes import Growth
 from keyplan.design.declaring.design import Design
@@ -20,7 +20,7 @@ _PATTERN_FACTORS: Final = (0.0, *FACTORS)
 _PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """The rates, in calls per second, that a user can choose for a pattern without a declared rate."""
 _PREFIX: Final = "rate."
-_UNITS: Final = (("s", 1), ("minute", 60), ("hour", 3600), ("day", 86_400), ("month", SECONDS_A_MONTH))
+_UNITS: Final = (("s", 1), ("minute", 60), ("hour", 3600), ("day", 86_400), ("month", SECONDS_PER_MONTH))
 _ROUNDING: Final = 1e-9
 """The amount in dollars below which an amount is shown as $0.00, because it is only a rounding error."""
 BARS: Final = 12
@@ -126,7 +126,7 @@ class Costs:
                 cost.name,
                 _PREFIX + cost.name,
                 f"{chosen[cost.name]:g}" if cost.name in chosen else "",
-                tuple(_unrated_options() if cost.name in self.unrated else _options(cost.calls / SECONDS_A_MONTH)),
+                tuple(_unrated_options() if cost.name in self.unrated else _options(cost.calls / SECONDS_PER_MONTH)),
                 prices[cost.name],
                 prices[cost.name] / total,
             )

@@ -19,7 +19,7 @@ from keyplan.console.source import Source
 from keyplan.cost.estimate import price_of_call
 from keyplan.cost.expected import Expected
 from keyplan.cost.prices import PriceBook
-from keyplan.cost.units import ConsumedUnits, of_receipts, total
+from keyplan.cost.units import ConsumedUnits, consumed_units, total
 from keyplan.design.declaring.patterns import Page, Pattern
 from keyplan.design.entities import ReadModel, viewed_entity
 from keyplan.design.requests.items import item_builder
@@ -104,7 +104,7 @@ def _consumed_units(operation: str, response: Mapping[str, Any]) -> ConsumedUnit
     Databases other than keyplan's engine may report no units, or only some of them.
     """
     try:
-        return of_receipts(operation, response)
+        return consumed_units(operation, response)
     except (KeyError, TypeError):
         return ConsumedUnits()
 

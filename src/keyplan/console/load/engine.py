@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from keyplan.console.load.matching import Matcher, Touched, detail_of, forms, touched
 from keyplan.console.load.recorder import TOTAL, LoadPart, LoadRecorder, key_text
-from keyplan.cost.units import READS, of_receipts
+from keyplan.cost.units import READS, consumed_units
 from keyplan.dynamodb.values.keybytes import joined, partition_prefix, scalar_key
 from keyplan.engine.faults.partitions import KINDS
 from keyplan.engine.faults.throttling import CapacityCharge, Throttle, ThrottledResource
@@ -288,7 +288,7 @@ def _units(
         counted = "Query" if all(text.lstrip()[:6].lower() == "select" for text in texts) else "PutItem"
     elif operation == "TransactWriteItems" and _is_repeated(receipts):
         counted = "TransactGetItems"
-    consumed = of_receipts(counted if counted in READS else "PutItem", {"ConsumedCapacity": _by_name(receipts)})
+    consumed = consumed_units(counted if counted in READS else "PutItem", {"ConsumedCapacity": _by_name(receipts)})
     return consumed.read, consumed.write
 
 

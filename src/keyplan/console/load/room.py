@@ -18,7 +18,7 @@ from keyplan.console.load.matching import Matcher, labels
 from keyplan.console.load.recorder import LoadCounts, LoadRecorder, LoadWindow
 from keyplan.console.load.reports import MeterReports
 from keyplan.console.source import is_own_call
-from keyplan.cost.estimate import SECONDS_A_MONTH, price_of_call
+from keyplan.cost.estimate import SECONDS_PER_MONTH, price_of_call
 from keyplan.cost.expected import expected
 from keyplan.cost.prices import PriceBook, book
 
@@ -177,8 +177,8 @@ class Forecast:
                     counts.requests / seconds,
                     units.read + units.written,
                     counts.units / counts.requests if counts.requests else None,
-                    None if rate is None else rate.average * SECONDS_A_MONTH * price,
-                    spent / seconds * SECONDS_A_MONTH,
+                    None if rate is None else rate.average * SECONDS_PER_MONTH * price,
+                    spent / seconds * SECONDS_PER_MONTH,
                 )
             )
         return sorted(rows, key=lambda row: (-row.projected, -(row.forecast or 0.0), row.name))

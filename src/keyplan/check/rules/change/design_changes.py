@@ -256,13 +256,13 @@ def used_pattern_removed(comparison: Comparison) -> Iterator[Finding]:
     """
     for change in comparison.of("pattern removed", "pattern renamed"):
         name = str(change.facts["pattern"])
-        called = [use for use in comparison.uses if use.name == name]
-        for use in called:
+        uses = [use for use in comparison.uses if use.name == name]
+        for use in uses:
             fix = "remove the call, or keep the pattern until the next version"
             yield used_pattern_removed.finding(
                 change.subject, f"{change.what}, and is still used", fix, use.place, change.other
             )
-        if not called:
+        if not uses:
             yield from _declared_use(change)
 
 
@@ -294,11 +294,11 @@ def logical_id_changed(comparison: Comparison) -> Iterator[Finding]:
     """
     protected = {table.name for table in comparison.old.tables if table.schema.deletion_protection}
     for change in comparison.of("table renamed", "table removed"):
-        was = str(change.facts["was"])
-        guard = "which has deletion protection" if was in protected else "which has no deletion protection"
-        problem = f"{change.what}: the stack removes its resource for {was}, {guard}"
+        old_name = str(change.facts["was"])
+        guard = "which has deletion protection" if old_name in protected else "which has no deletion protection"
+        problem = f"{change.what}: the stack removes its resource for {old_name}, {guard}"
         fix = "check that the current stack has DeletionPolicy: Retain for it, and copy its items before the update"
-        severity: Severity = "advice" if was in protected else "warning"
+        severity: Severity = "advice" if old_name in protected else "warning"
         yield logical_id_changed.finding(change.subject, problem, fix, change.place, change.other, severity=severity)
 
 

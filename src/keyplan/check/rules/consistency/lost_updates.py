@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
-from keyplan.check.field_names import is_assignee_name, is_identifier, is_state_name, kind_of, own_id
+from keyplan.check.field_names import id_outside_key, is_assignee_name, is_identifier, is_state_name, kind_of
 from keyplan.check.finding import Finding, Severity
 from keyplan.check.partition_load import is_constant
 from keyplan.check.relations import conditional_fields, is_state, states_condition, steps_in
@@ -49,21 +49,24 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
     """
     for _, pattern, plan in subject.patterns:
         if pattern.kind == "put" and plan.condition is None and plan.version is None:
-            yield from _overwrite(subject, pattern, plan.entity)
+            yield from _put_overwrite(subject, pattern, plan.entity)
 
 
-def _overwrite(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> Iterator[Finding]:
-    works = subject.writes_of(entity)
-    update = next((work.pattern for work in works if work.plan.operation == "UpdateItem"), None)
-    own = None if any(is_identifier(entity.fields[name]) for name in entity.key.fields) else own_id(entity)
+def _put_overwrite(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> Iterator[Finding]:
+    writes = subject.writes_of(entity)
+    update = next((write.pattern for write in writes if write.plan.operation == "UpdateItem"), None)
+    id_field = None if any(is_identifier(entity.fields[name]) for name in entity.key.fields) else id_outside_key(entity)
     severity: Severity = "warning"
     if update is not None:
         consequence, other = f" and the changes of {update.name}", update.place
     elif entity.version is not None:
         consequence, other = f", and does not check its {entity.version}", entity.place
-    elif own is not None:
-        consequence, other = f" with another {own.name}: the key ({entity.key.text}) does not contain it", entity.place
-        severity = "warning" if kind_of(own) == "id" else "advice"
+    elif id_field is not None:
+        consequence, other = (
+            f" with another {id_field.name}: the key ({entity.key.text}) does not contain it",
+            entity.place,
+        )
+        severity = "warning" if kind_of(id_field) == "id" else "advice"
     else:
         return
     yield unconditional_put.finding(
@@ -111,7 +114,7 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Condition expressions" and "Optimistic locking with version number".
     """
-    adding = {
+    partial_writers = {
         (plan.entity.name, action.path.field): pattern.name
         for _, pattern, plan in subject.patterns
         for action in plan.actions
@@ -123,7 +126,7 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
         if pattern.kind == "replace" and plan.condition is None:
             yield _lost_replacement(pattern, plan)
         elif plan.operation == "UpdateItem":
-            yield from _lost_set(subject, pattern, plan, adding)
+            yield from _lost_set(subject, pattern, plan, partial_writers)
 
 
 def _lost_replacement(pattern: Pattern[..., Any], plan: Plan) -> Finding:
@@ -139,42 +142,42 @@ def _lost_replacement(pattern: Pattern[..., Any], plan: Plan) -> Finding:
 
 
 def _lost_set(
-    subject: Subject, pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str, str], str]
+    subject: Subject, pattern: Pattern[..., Any], plan: Plan, partial_writers: Mapping[tuple[str, str], str]
 ) -> Iterator[Finding]:
-    looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.assumed)
-    counted = [action.path.field for action in plan.actions if action.name == "add"]
+    checked_fields = {path.field for path in paths_of(plan.condition)} | set(plan.assumed)
+    added_fields = [action.path.field for action in plan.actions if action.name == "add"]
     for action in plan.actions:
         name = action.path.field
-        if action.name != "set" or len(action.path.parts) > 1 or action.source is None or name in looked_at:
+        if action.name != "set" or len(action.path.parts) > 1 or action.source is None or name in checked_fields:
             continue
         if is_constant(action.source):
-            taker = _assignee(plan, looked_at)
-            if taker is not None and choices_of(plan.entity.fields[name]) and not _is_ordered(plan):
-                yield _lost_claim(pattern, plan, name, action.source, taker)
+            assignee = _assignee(plan, checked_fields)
+            if assignee is not None and choices_of(plan.entity.fields[name]) and not _is_ordered(plan):
+                yield _lost_claim(pattern, plan, name, action.source, assignee)
                 return
             decided = _guarded_transition(subject, pattern, plan.entity, name)
             if decided is not None and not _is_ordered(plan) and not _is_guarded_step(subject, pattern):
                 yield _unguarded_transition(pattern, plan, name, action.source, decided)
                 return
             continue
-        if (plan.entity.name, name) in adding:
-            yield _lost_addition(pattern, plan, name, adding[plan.entity.name, name])
+        if (plan.entity.name, name) in partial_writers:
+            yield _lost_addition(pattern, plan, name, partial_writers[plan.entity.name, name])
             return
         choices = choices_of(plan.entity.fields[name])
         if choices is None or plan.entity.fields[name].type_code == "BOOL" or _is_ordered(plan):
             continue
-        evident = bool(counted) or is_state(subject, plan.entity, name, apart_from=pattern)
-        if not evident and not is_state_name(name):
+        has_evidence = bool(added_fields) or is_state(subject, plan.entity, name, excluded=pattern)
+        if not has_evidence and not is_state_name(name):
             continue
-        counts = f" (and adds to {', '.join(counted)})" if counted else ""
+        addition_text = f" (and adds to {', '.join(added_fields)})" if added_fields else ""
         yield lost_update.finding(
             pattern.name,
             f"of two callers of {pattern.name}, both succeed and the later wins: it sets"
-            f" {plan.entity.name}.{name} to one of {choices} states{counts} without a condition",
+            f" {plan.entity.name}.{name} to one of {choices} states{addition_text} without a condition",
             f"add .condition(F.{name} == ...) with the expected state, or a version and .if_version(...)",
             pattern.place,
             plan.entity.place,
-            severity="warning" if evident else "advice",
+            severity="warning" if has_evidence else "advice",
         )
         return
 
@@ -201,11 +204,11 @@ def _is_guarded_step(subject: Subject, pattern: Pattern[..., Any]) -> bool:
     rate = pattern.facts.rate
     if rate is not None and rate.highest > 0:
         return False
-    around = [
+    transactions = [
         transaction.plan.steps for transaction in subject.design.transactions if pattern.plan in transaction.plan.steps
     ]
-    return bool(around) and all(
-        any(step is not pattern.plan and states_condition(step) for step in steps) for steps in around
+    return bool(transactions) and all(
+        any(step is not pattern.plan and states_condition(step) for step in steps) for steps in transactions
     )
 
 
@@ -222,30 +225,30 @@ def _unguarded_transition(
     )
 
 
-def _assignee(plan: Plan, looked_at: Set[str]) -> str | None:
+def _assignee(plan: Plan, checked_fields: Set[str]) -> str | None:
     """Return the optional field in which an update stores an assignee, such as the worker of a job, or None.
 
-    Fields in `looked_at`, which the condition of the update compares, are ignored.
+    Fields in `checked_fields`, which the condition of the update compares, are ignored.
     """
     for action in plan.actions:
-        stored = plan.entity.fields[action.path.field]
+        field = plan.entity.fields[action.path.field]
         is_parameter = action.name == "set" and isinstance(action.source, Param) and len(action.path.parts) == 1
-        holder = kind_of(stored) == "holder" or is_assignee_name(stored.name)
-        if is_parameter and stored.optional and stored.name not in looked_at and holder:
-            return stored.name
+        is_assignee = kind_of(field) == "holder" or is_assignee_name(field.name)
+        if is_parameter and field.optional and field.name not in checked_fields and is_assignee:
+            return field.name
     return None
 
 
-def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object, taker: str) -> Finding:
+def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object, assignee: str) -> Finding:
     return lost_update.finding(
         pattern.name,
         f"of two callers of {pattern.name}, both believe that they own the item: it sets"
-        f" {plan.entity.name}.{name} to {plain_value(state)!r} and {taker} without a condition",
-        f"add .condition(F.{name} == ...) with the previous state, .condition(F.{taker}.missing()), or"
+        f" {plan.entity.name}.{name} to {plain_value(state)!r} and {assignee} without a condition",
+        f"add .condition(F.{name} == ...) with the previous state, .condition(F.{assignee}.missing()), or"
         " .if_version(...)",
         pattern.place,
         plan.entity.place,
-        severity="warning" if kind_of(plan.entity.fields[taker]) == "holder" else "advice",
+        severity="warning" if kind_of(plan.entity.fields[assignee]) == "holder" else "advice",
     )
 
 
@@ -272,12 +275,12 @@ def _is_compared_with_new(part: Condition | None, updates: Mapping[str, Any]) ->
 
 def _lost_addition(pattern: Pattern[..., Any], plan: Plan, name: str, other: str) -> Finding:
     is_number = plan.entity.fields[name].type_code == "N"
-    instead = "add the difference" if is_number else "change only the part"
+    fix = "add the difference" if is_number else "change only the part"
     return lost_update.finding(
         pattern.name,
         f"{pattern.name} overwrites what {other} {'added' if is_number else 'changed'} since the read: it sets"
         f" {plan.entity.name}.{name} {'' if is_number else 'as a whole '}without a condition",
-        f"{instead}, or .condition(F.{name} == ...) with the value read, or a version and .if_version(...)",
+        f"{fix}, or .condition(F.{name} == ...) with the value read, or a version and .if_version(...)",
         pattern.place,
         plan.entity.place,
     )
@@ -304,36 +307,37 @@ def batch_without_conditions(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if plan.operation != "BatchWriteItem":
             continue
-        updates = [work.pattern for work in subject.writes_of(plan.entity) if work.plan.operation == "UpdateItem"]
-        if updates and not _is_load(subject, pattern):
+        updates = [write.pattern for write in subject.writes_of(plan.entity) if write.plan.operation == "UpdateItem"]
+        if updates and not _is_bulk_load(subject, pattern):
             yield _batch_overwrite(pattern, updates[0])
 
 
-def _is_load(subject: Subject, pattern: Pattern[..., Any]) -> bool:
+def _is_bulk_load(subject: Subject, pattern: Pattern[..., Any]) -> bool:
     """Return True if a batch puts items that no other pattern puts and that have no version."""
     plan = pattern.plan
-    others = [work for work in subject.writes_of(plan.entity) if work.pattern is not pattern]
-    puts = [work for work in others if work.plan.operation == "PutItem" or work.plan.item is not None]
-    upserts = [work for work in others if work.plan.operation == "UpdateItem" and work.plan.exists == "may"]
+    other_writes = [write for write in subject.writes_of(plan.entity) if write.pattern is not pattern]
+    puts = [write for write in other_writes if write.plan.operation == "PutItem" or write.plan.item is not None]
+    upserts = [write for write in other_writes if write.plan.operation == "UpdateItem" and write.plan.exists == "may"]
     return plan.item is not None and plan.entity.version is None and not puts and not upserts
 
 
 def _batch_overwrite(pattern: Pattern[..., Any], update: Pattern[..., Any]) -> Finding:
     entity = pattern.plan.entity
     puts = pattern.plan.item is not None
-    versioned = entity.version is not None and puts
+    has_version = entity.version is not None and puts
     if puts:
-        does = f"replaces whole items of {entity.name} without a condition, and {update.name} updates them"
+        behaviour = f"replaces whole items of {entity.name} without a condition, and {update.name} updates them"
         consequence = "changes since the read are lost"
     else:
-        does = f"deletes items of {entity.name} without a condition, and {update.name} updates them"
+        behaviour = f"deletes items of {entity.name} without a condition, and {update.name} updates them"
         consequence = "an item that changed since the read is deleted too"
     return batch_without_conditions.finding(
         pattern.name,
-        f"{pattern.name} {does}: {consequence}" + (f", and {entity.version} is not checked" if versioned else ""),
+        f"{pattern.name} {behaviour}: {consequence}"
+        + (f", and {entity.version} is not checked" if has_version else ""),
         "use single updates or deletes with .condition(...), or transactions of up to 100; keep batches for"
         " loading data",
         pattern.place,
         update.place,
-        severity="error" if versioned else "warning",
+        severity="error" if has_version else "warning",
     )

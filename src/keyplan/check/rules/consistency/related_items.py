@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
-from keyplan.check.load import Work
+from keyplan.check.load import PlannedRequest
 from keyplan.check.relations import always_expires, belongs, entities_with_consumer, replaced_entities, share_partition
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
@@ -36,10 +36,10 @@ def copy_not_updated(subject: Subject) -> Iterator[Finding]:
     for original in entities:
         for copy in entities:
             for field in _copied_fields(original, copy):
-                works = [work for work in subject.writes_of(original) if _changes_field(work, field)]
-                alone = next((work for work in works if not _changes_copy(work, copy, field)), None)
-                if alone is not None:
-                    yield _stale_copy(alone, original, copy, field)
+                writes = [write for write in subject.writes_of(original) if _changes_field(write, field)]
+                write_without_copy = next((write for write in writes if not _changes_copy(write, copy, field)), None)
+                if write_without_copy is not None:
+                    yield _stale_copy(write_without_copy, original, copy, field)
 
 
 def _copied_fields(original: EntitySpec, copy: EntitySpec) -> Iterator[str]:
@@ -54,25 +54,26 @@ def _copied_fields(original: EntitySpec, copy: EntitySpec) -> Iterator[str]:
             yield name
 
 
-def _changes_field(work: Work, field: str) -> bool:
-    return any(action.path.field == field for action in work.plan.actions)
+def _changes_field(request: PlannedRequest, field: str) -> bool:
+    return any(action.path.field == field for action in request.plan.actions)
 
 
-def _changes_copy(work: Work, copy: EntitySpec, field: str) -> bool:
-    return any(step.entity is copy and _writes_field(step, field) for step in work.pattern.plan.steps)
+def _changes_copy(request: PlannedRequest, copy: EntitySpec, field: str) -> bool:
+    return any(step.entity is copy and _writes_field(step, field) for step in request.pattern.plan.steps)
 
 
 def _writes_field(step: Plan, field: str) -> bool:
     return step.operation == "PutItem" or any(action.path.field == field for action in step.actions)
 
 
-def _stale_copy(work: Work, original: EntitySpec, copy: EntitySpec, field: str) -> Finding:
+def _stale_copy(request: PlannedRequest, original: EntitySpec, copy: EntitySpec, field: str) -> Finding:
     return copy_not_updated.finding(
         copy.name,
-        f"{copy.name}.{field} and {original.name}.{field} will disagree: {work.pattern.name} changes only the original",
+        f"{copy.name}.{field} and {original.name}.{field} will disagree: {request.pattern.name} changes only the"
+        " original",
         f"change both in one transaction, or remove {field} from {copy.name} and read {original.name}",
         copy.place,
-        work.pattern.place,
+        request.pattern.place,
     )
 
 
@@ -99,17 +100,17 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
 
     Source: API reference, DeleteItem (deletes a single item) and BatchWriteItem.
     """
-    deleting: dict[EntitySpec, Pattern[..., object]] = {}
+    delete_patterns: dict[EntitySpec, Pattern[..., object]] = {}
     for _, pattern, plan in subject.patterns:
         if pattern.kind in _DELETE_KINDS:
-            deleting.setdefault(plan.entity, pattern)
-    watched = entities_with_consumer(subject, "removed")
-    moved = set(replaced_entities(subject))
+            delete_patterns.setdefault(plan.entity, pattern)
+    consumed = entities_with_consumer(subject, "removed")
+    replacements = set(replaced_entities(subject))
     for _, part in subject.entities:
-        if part in deleting or always_expires(part):
+        if part in delete_patterns or always_expires(part):
             continue
-        for owner, pattern in deleting.items():
-            if owner.name in watched or not owner.key.fields or (owner, part) in moved:
+        for owner, pattern in delete_patterns.items():
+            if owner.name in consumed or not owner.key.fields or (owner, part) in replacements:
                 continue
             if belongs(part, owner):
                 yield delete_orphans_children.finding(

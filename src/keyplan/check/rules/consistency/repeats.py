@@ -42,11 +42,11 @@ def non_idempotent_write(subject: Subject) -> Iterator[Finding]:
         if not pattern.facts.retried:
             continue
         steps = pattern.plan.steps or (pattern.plan,)
-        twice = [name for step in steps for name in counted_in(step)]
-        if twice and not any(fails_if_repeated(step) for step in steps):
+        repeated_fields = [name for step in steps for name in counters_in(step)]
+        if repeated_fields and not any(fails_if_repeated(step) for step in steps):
             yield non_idempotent_write.finding(
                 pattern.name,
-                f"a repeated call of {pattern.name} counts twice: it adds to {', '.join(twice)} without a"
+                f"a repeated call of {pattern.name} counts twice: it adds to {', '.join(repeated_fields)} without a"
                 " condition that only the first call meets",
                 "create an item for the request's ID in the same transaction, or add .if_version(...) or a"
                 " condition that only the first call meets",
@@ -72,22 +72,23 @@ def count_without_change(subject: Subject) -> Iterator[Finding]:
     """
     for transaction in subject.design.transactions:
         plans = [step.call.pattern.plan for step in transaction.steps]
-        counted = [name for plan in plans for name in counted_in(plan)]
-        free = next((step for step in transaction.steps if _is_unconditional(step)), None)
-        if free is None or not counted or transaction.facts.retried or any(map(fails_if_repeated, plans)):
+        counters = [name for plan in plans for name in counters_in(plan)]
+        unconditional = next((step for step in transaction.steps if _is_unconditional(step)), None)
+        if unconditional is None or not counters or transaction.facts.retried or any(map(fails_if_repeated, plans)):
             continue
-        plan = free.call.pattern.plan
+        plan = unconditional.call.pattern.plan
         deletes = plan.operation == "DeleteItem"
-        what = f"deletes a {plan.entity.name}" if deletes else f"puts a {plan.entity.name}"
+        behaviour = f"deletes a {plan.entity.name}" if deletes else f"puts a {plan.entity.name}"
         yield count_without_change.finding(
             transaction.name,
-            f"a second call of {transaction.name} changes {', '.join(dict.fromkeys(counted))} again: it"
-            f" {what} whether or not it exists",
-            f"add .condition(...exists()) of a field that every {plan.entity.name} has to {free.call.pattern.name}"
+            f"a second call of {transaction.name} changes {', '.join(dict.fromkeys(counters))} again: it"
+            f" {behaviour} whether or not it exists",
+            f"add .condition(...exists()) of a field that every {plan.entity.name} has to"
+            f" {unconditional.call.pattern.name}"
             if deletes
-            else f"make {free.call.pattern.name} a create, which fails if the item exists",
+            else f"make {unconditional.call.pattern.name} a create, which fails if the item exists",
             transaction.place,
-            free.call.pattern.place,
+            unconditional.call.pattern.place,
         )
 
 
@@ -96,9 +97,9 @@ def _is_unconditional(step: TransactionStep) -> bool:
     return plan.operation in {"DeleteItem", "PutItem"} and plan.exists == "may" and not fails_if_repeated(plan)
 
 
-def counted_in(plan: Plan) -> list[str]:
+def counters_in(plan: Plan) -> list[str]:
     """Return the fields to which a write adds a number or appends values, as names such as "Poll.votes"."""
-    return [f"{plan.entity.name}.{name}" for name in _counted(plan)]
+    return [f"{plan.entity.name}.{name}" for name in _counter_fields(plan)]
 
 
 def fails_if_repeated(plan: Plan) -> bool:
@@ -108,25 +109,27 @@ def fails_if_repeated(plan: Plan) -> bool:
     if plan.operation not in {"UpdateItem", "ConditionCheck"}:
         return plan.condition is not None
     changed = {action.path.field for action in plan.actions}
-    return not changed.isdisjoint(plan.assumed) or _is_self_invalidating(plan.condition, changed, set(_counted(plan)))
+    return not changed.isdisjoint(plan.assumed) or _is_self_invalidating(
+        plan.condition, changed, set(_counter_fields(plan))
+    )
 
 
-def _counted(plan: Plan) -> list[str]:
+def _counter_fields(plan: Plan) -> list[str]:
     return [action.path.field for action in plan.actions if action.name in {"add", "append"}]
 
 
-def _is_self_invalidating(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
+def _is_self_invalidating(condition: Condition | None, changed: set[str], counters: set[str]) -> bool:
     """Return True if a write makes its own condition false, so that the write fails when it is repeated.
 
-    `changed` are the fields that the write changes. `counted` are the fields to which it adds or appends. A lower or
-    upper bound on a field in `counted` is assumed to remain true.
+    `changed` are the fields that the write changes. `counters` are the fields to which it adds or appends. A lower or
+    upper bound on a field in `counters` is assumed to remain true.
     """
     if isinstance(condition, AndCondition):
-        return any(_is_self_invalidating(part, changed, counted) for part in condition.parts)
+        return any(_is_self_invalidating(part, changed, counters) for part in condition.parts)
     if isinstance(condition, OrCondition):
-        return all(_is_self_invalidating(part, changed, counted) for part in condition.parts)
-    looked_at = {path.field for path in paths_of(condition)} & changed
-    return bool(looked_at - counted if _is_bound(condition) else looked_at)
+        return all(_is_self_invalidating(part, changed, counters) for part in condition.parts)
+    checked_fields = {path.field for path in paths_of(condition)} & changed
+    return bool(checked_fields - counters if _is_bound(condition) else checked_fields)
 
 
 def _is_bound(condition: Condition | None) -> bool:

@@ -11,7 +11,7 @@ from keyplan.check.finding import Finding, number
 from keyplan.check.partition_load import key_share
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
-from keyplan.cost.expected import expected, of_plan, sentinel_writes
+from keyplan.cost.expected import expected, expected_for_plan, sentinel_writes
 from keyplan.cost.sizes import item_size
 from keyplan.design.declaring.argument_checks import has_validator
 from keyplan.design.declaring.transactions import Transaction, TransactionStep
@@ -72,8 +72,8 @@ def _largest_count(step: TransactionStep, transaction: Transaction[Any]) -> floa
     return declared if declared is not None else returns if returns and returns > limits.TRANSACTION_ACTIONS else None
 
 
-def _declared_length(each: Each) -> int | None:
-    marks = list(get_args(annotation_of(each.values)))
+def _declared_length(repetition: Each) -> int | None:
+    marks = list(get_args(annotation_of(repetition.values)))
     marks += [part for mark in marks for part in getattr(mark, "metadata", ())]
     return next((mark.max_length for mark in marks if isinstance(getattr(mark, "max_length", None), int)), None)
 
@@ -152,30 +152,30 @@ def duplicate_item_in_transaction(subject: Subject) -> Iterator[Finding]:
     no two actions may target the same item.
     """
     for transaction in subject.design.transactions:
-        places: dict[Origin, tuple[str, Written]] = {}
-        for written in written_by(transaction):
-            if written.step.repeated is not None and not written.varies and written.sources:
+        writes_by_key: dict[Origin, tuple[str, TransactionWrite]] = {}
+        for write in transaction_writes(transaction):
+            if write.step.repeated is not None and not write.varies and write.sources:
                 yield _duplicate(
                     transaction.name,
-                    f"repeats {written.step.call.pattern.name} for each of {written.step.repeated.values!r} with the"
+                    f"repeats {write.step.call.pattern.name} for each of {write.step.repeated.values!r} with the"
                     " same key",
-                    written,
+                    write,
                     None,
                 )
-            for what, key in written.keys:
-                if key in places:
-                    first = places[key][1]
-                    problem = f"writes {what} twice, in step {first.number} ({_pattern_name(first)}) and in step"
+            for label, key in write.keys:
+                if key in writes_by_key:
+                    first = writes_by_key[key][1]
+                    problem = f"writes {label} twice, in step {first.number} ({_pattern_name(first)}) and in step"
                     yield _duplicate(
                         transaction.name,
-                        f"{problem} {written.number} ({_pattern_name(written)}), with the same key",
-                        written,
-                        places[key][1],
+                        f"{problem} {write.number} ({_pattern_name(write)}), with the same key",
+                        write,
+                        writes_by_key[key][1],
                     )
                     break
-                places[key] = (what, written)
-            if written.varies and _adds_amount(written.plan) and _may_repeat(written.step.repeated):
-                yield _may_be_duplicate(transaction, written)
+                writes_by_key[key] = (label, write)
+            if write.varies and _adds_amount(write.plan) and _may_repeat(write.step.repeated):
+                yield _may_be_duplicate(transaction, write)
 
 
 def _adds_amount(plan: Plan) -> bool:
@@ -185,42 +185,42 @@ def _adds_amount(plan: Plan) -> bool:
     return any(action.name in {"add", "subtract"} for action in plan.actions)
 
 
-def _may_repeat(each: Each | None) -> bool:
+def _may_repeat(repetition: Each | None) -> bool:
     """Return True if a step is repeated for each value of a list parameter, and no validator of the list rejects
     duplicates.
     """
-    if each is None or not isinstance(each.values, Param) or _declared_length(each) == 1:
+    if repetition is None or not isinstance(repetition.values, Param) or _declared_length(repetition) == 1:
         return False
-    annotation = annotation_of(each.values)
+    annotation = annotation_of(repetition.values)
     bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     return (get_origin(bare) or bare) in {list, tuple} and not has_validator(annotation)
 
 
-def _may_be_duplicate(transaction: Transaction[Any], written: Written) -> Finding:
-    values = _repeated_values(written.step)
+def _may_be_duplicate(transaction: Transaction[Any], write: TransactionWrite) -> Finding:
+    values = _repeated_values(write.step)
     return duplicate_item_in_transaction.finding(
         transaction.name,
-        f"{transaction.name} fails if two of {values} name the same {written.entity.name}:"
-        f" {_pattern_name(written)} would write it twice",
-        f"add up the amounts of one {written.entity.name} before the call, and reject repeats in {values} with a"
+        f"{transaction.name} fails if two of {values} name the same {write.entity.name}:"
+        f" {_pattern_name(write)} would write it twice",
+        f"add up the amounts of one {write.entity.name} before the call, and reject repeats in {values} with a"
         " validator: Annotated[list[...], AfterValidator(...)]",
         transaction.place.at(f"each({values})"),
         severity="warning",
     )
 
 
-def _pattern_name(written: Written) -> str:
-    return written.step.call.pattern.name
+def _pattern_name(write: TransactionWrite) -> str:
+    return write.step.call.pattern.name
 
 
-def _duplicate(name: str, does: str, written: Written, other: Written | None) -> Finding:
-    pattern = written.step.call.pattern
+def _duplicate(name: str, behaviour: str, write: TransactionWrite, other_write: TransactionWrite | None) -> Finding:
+    pattern = write.step.call.pattern
     return duplicate_item_in_transaction.finding(
         name,
-        f"{name} fails: it {does}",
+        f"{name} fails: it {behaviour}",
         "combine the changes and conditions in one pattern, and use it once",
         pattern.place,
-        None if other is None else other.step.call.pattern.place,
+        None if other_write is None else other_write.step.call.pattern.place,
     )
 
 
@@ -244,10 +244,14 @@ def single_item_transaction(subject: Subject) -> Iterator[Finding]:
         inner = transaction.steps[0].call.pattern
         if inner.plan.operation == "ConditionCheck" or inner.plan.keeps_unique:
             continue
-        alone, together = expected(inner).units.written, of_plan(transaction.plan, transaction.facts).units.written
+        single_units, transaction_units = (
+            expected(inner).units.written,
+            expected_for_plan(transaction.plan, transaction.facts).units.written,
+        )
         yield single_item_transaction.finding(
             transaction.name,
-            f"{transaction.name} costs {number(together)} write units instead of {number(alone)}, for no"
+            f"{transaction.name} costs {number(transaction_units)} write units instead of {number(single_units)},"
+            " for no"
             f" benefit: its only write is {inner.name}",
             f"call {inner.name} without a transaction",
             transaction.place,
@@ -278,20 +282,20 @@ def contended_transaction(subject: Subject) -> Iterator[Finding]:
         rate = transaction.facts.rate
         if rate is None:
             continue
-        for written in written_by(transaction):
-            share = key_share(written.entity.key.attributes, written.entity, written.sources)
+        for write in transaction_writes(transaction):
+            share = key_share(write.entity.key.attributes, write.entity, write.sources)
             if share is None or rate.highest * share <= _CONTENDED_RATE:
                 continue
-            item = f"the most used {written.entity.name}" if share < 1 else f"the one {written.entity.name}"
+            item = f"the most used {write.entity.name}" if share < 1 else f"the one {write.entity.name}"
             yield contended_transaction.finding(
                 transaction.name,
                 f"transactions {transaction.name} conflict and fail: {item} is in"
                 f" {number(rate.highest * share)} of {number(rate.highest)} per second at the peak (step"
-                f" {written.number}, {written.step.call.pattern.name})",
+                f" {write.number}, {write.step.call.pattern.name})",
                 "move the shared item out of the transaction (a single atomic add, or the stream), or spread"
                 " it over several items",
                 transaction.place,
-                written.step.call.pattern.place,
+                write.step.call.pattern.place,
             )
 
 
@@ -302,7 +306,7 @@ in each call.
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class TransactionWrite:
     """A step of a transaction, with the key fields of the item that it writes."""
 
     number: int
@@ -336,18 +340,18 @@ class Written:
         return any(isinstance(source, Each) for source in self.sources.values())
 
 
-def written_by(transaction: Transaction[Any]) -> list[Written]:
+def transaction_writes(transaction: Transaction[Any]) -> list[TransactionWrite]:
     """Return the steps of a transaction with the parameters and constants from which their key fields are taken."""
-    written = []
+    writes = []
     for position, step in enumerate(transaction.steps, 1):
         plan = step.call.pattern.plan
         fields = dict.fromkeys(plan.entity.key.fields)
         if plan.operation == "PutItem":
             fields.update(dict.fromkeys(name for rule in plan.entity.sentinels for name in rule.fields))
-        own = key_sources(plan)
-        sources = {name: substitute(own[name], step.call.arguments) for name in fields if name in own}
-        written.append(Written(position, step, plan, sources))
-    return written
+        key_values = key_sources(plan)
+        sources = {name: substitute(key_values[name], step.call.arguments) for name in fields if name in key_values}
+        writes.append(TransactionWrite(position, step, plan, sources))
+    return writes
 
 
 def key_sources(plan: Plan) -> dict[str, Source]:

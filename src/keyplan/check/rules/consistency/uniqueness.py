@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keyplan.check.finding import Finding, with_article
-from keyplan.check.load import Work
+from keyplan.check.load import PlannedRequest
 from keyplan.check.relations import (
     Guard,
     guarded_writes,
@@ -49,40 +49,45 @@ def uniqueness_not_enforced(subject: Subject) -> Iterator[Finding]:
                 yield _unenforced_rule(entity, rule.fields, rule.by)
     for _, pattern, plan in subject.patterns:
         if pattern.facts.decides == "uniqueness":
-            yield from _deciding_read(subject, pattern, plan.entity)
+            yield from _unsafe_read(subject, pattern, plan.entity)
 
 
-def _unenforced_rule(entity: EntitySpec, fields: tuple[str, ...], by: str) -> Finding:
+def _unenforced_rule(entity: EntitySpec, fields: tuple[str, ...], mechanism: str) -> Finding:
     names = ", ".join(fields)
-    why = "an index accepts equal keys and lags behind the table" if by == "index" else "nothing rejects the second one"
+    reason = (
+        "an index accepts equal keys and lags behind the table"
+        if mechanism == "index"
+        else "nothing rejects the second one"
+    )
     return uniqueness_not_enforced.finding(
         entity.name,
-        f"two items can have the same {entity.name}.{names}: {why}",
+        f"two items can have the same {entity.name}.{names}: {reason}",
         f"""declare unique=("{'", "'.join(fields)}",): a sentinel item in the same transaction keeps it""",
         entity.place.at("unique="),
     )
 
 
-def _deciding_read(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> Iterator[Finding]:
+def _unsafe_read(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> Iterator[Finding]:
     plan = pattern.plan
-    open_ = [write for write in guarded_writes(subject, pattern) if not keeps_looked_up_unique(write, plan)]
-    if not open_:
+    unguarded = [write for write in guarded_writes(subject, pattern) if not keeps_looked_up_unique(write, plan)]
+    if not unguarded:
         return
     if plan.index is not None:
         problem = f"index {plan.index.name}, which lags behind the table and accepts equal keys"
-        yield _race(pattern, entity, problem, plan.index.place)
+        yield _uniqueness_race(pattern, entity, problem, plan.index.place)
         return
-    problem = f"a read before {' and '.join(write.name for write in open_)}, which has no condition"
-    yield _race(pattern, entity, problem, open_[0].place)
+    problem = f"a read before {' and '.join(write.name for write in unguarded)}, which has no condition"
+    yield _uniqueness_race(pattern, entity, problem, unguarded[0].place)
 
 
-def _race(pattern: Pattern[..., Any], entity: EntitySpec, by: str, other: Place) -> Finding:
+def _uniqueness_race(pattern: Pattern[..., Any], entity: EntitySpec, mechanism: str, related_place: Place) -> Finding:
     return uniqueness_not_enforced.finding(
         pattern.name,
-        f"two concurrent callers both create {with_article(entity.name)}: {pattern.name} decides uniqueness by {by}",
+        f"two concurrent callers both create {with_article(entity.name)}: {pattern.name} decides uniqueness by"
+        f" {mechanism}",
         "make the value the primary key and use @table.create, or declare unique=(...), and handle the failed write",
         pattern.place,
-        other,
+        related_place,
     )
 
 
@@ -103,33 +108,33 @@ def orphaned_uniqueness_guard(subject: Subject) -> Iterator[Finding]:
     Source: AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
     """
     for guard in guards_of(subject):
-        for work in subject.writes_of(guard.guarded):
-            does = _released_value(work, guard)
-            if does and not _deletes_guard(work, guard):
-                yield _orphan(work, guard, does)
+        for write in subject.writes_of(guard.guarded):
+            release = _released_value(write, guard)
+            if release and not _deletes_guard(write, guard):
+                yield _orphan(write, guard, release)
 
 
-def _released_value(work: Work, guard: Guard) -> str:
-    if work.plan.operation == "DeleteItem":
+def _released_value(write: PlannedRequest, guard: Guard) -> str:
+    if write.plan.operation == "DeleteItem":
         return f"deletes {with_article(guard.guarded.name)}"
-    changed = [action.path.field for action in work.plan.actions if action.path.field in guard.fields]
+    changed = [action.path.field for action in write.plan.actions if action.path.field in guard.fields]
     return f"changes {', '.join(changed)} of {guard.guarded.name}" if changed else ""
 
 
-def _deletes_guard(work: Work, guard: Guard) -> bool:
-    """Return True if the call that makes the write `work` also deletes a guard item, which reserves a unique value."""
-    steps = work.pattern.plan.steps or (work.pattern.plan,)
+def _deletes_guard(write: PlannedRequest, guard: Guard) -> bool:
+    """Return True if the call that makes `write` also deletes a guard item, which reserves a unique value."""
+    steps = write.pattern.plan.steps or (write.pattern.plan,)
     return any(step.operation == "DeleteItem" and step.entity is guard.guard for step in steps)
 
 
-def _orphan(work: Work, guard: Guard, does: str) -> Finding:
+def _orphan(write: PlannedRequest, guard: Guard, release: str) -> Finding:
     return orphaned_uniqueness_guard.finding(
-        work.pattern.name,
-        f"{', '.join(guard.fields)} stays taken after {work.pattern.name} {does}: the"
+        write.pattern.name,
+        f"{', '.join(guard.fields)} stays taken after {write.pattern.name} {release}: the"
         f" {guard.guard.name} of {guard.transaction.name} remains",
         f"delete the {guard.guard.name} in the same transaction, or declare"
         f""" unique=("{'", "'.join(guard.fields)}",) and drop {guard.guard.name}""",
-        work.pattern.place,
+        write.pattern.place,
         guard.guard.place,
     )
 
@@ -155,20 +160,20 @@ def decision_without_condition(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if pattern.facts.decides in {"quota", "state"} and plan.consistent and plan.index is None:
             for write in guarded_writes(subject, pattern):
-                permits = pattern.facts.decides == "state" and writes_another_entity(write, plan)
-                if not is_conditional(write, plan) and not permits:
+                is_permission = pattern.facts.decides == "state" and writes_another_entity(write, plan)
+                if not is_conditional(write, plan) and not is_permission:
                     yield _unguarded_decision(pattern, write)
 
 
 def _unguarded_decision(pattern: Pattern[..., Any], write: Pattern[..., Any]) -> Finding:
-    quota = pattern.facts.decides == "quota"
+    is_quota = pattern.facts.decides == "quota"
     return decision_without_condition.finding(
         pattern.name,
-        ("concurrent requests all pass" if quota else "two callers act on the same state")
+        ("concurrent requests all pass" if is_quota else "two callers act on the same state")
         + f": {pattern.name} decides about {pattern.facts.decides} by reading {with_article(pattern.plan.entity.name)},"
         f" and {write.name} has no condition",
         "update a counter with .add(...).condition(F.count < limit), in the transaction of what is counted"
-        if quota
+        if is_quota
         else f"add .condition(...) on the required state to {write.name}, and act only if the write succeeds",
         pattern.place,
         write.place,

@@ -143,25 +143,25 @@ def add_out_of_bounds(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if plan.operation != "UpdateItem" or plan.version is not None:
             continue
-        looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.assumed)
+        checked_fields = {path.field for path in paths_of(plan.condition)} | set(plan.assumed)
         for action in plan.actions:
-            if action.name == "add" and len(action.path.parts) == 1 and action.path.field not in looked_at:
+            if action.name == "add" and len(action.path.parts) == 1 and action.path.field not in checked_fields:
                 yield from _unchecked_bound(pattern, plan, action)
 
 
 def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpdate) -> Iterator[Finding]:
     name = action.path.field
     declared = plan.entity.fields[name].declared
-    falls = _decreases(action)
-    bound, least_or_most = (declared.minimum, "minimum") if falls else (declared.maximum, "maximum")
+    decreases = _decreases(action)
+    bound, bound_name = (declared.minimum, "minimum") if decreases else (declared.maximum, "maximum")
     if bound is None:
         return
-    does, sign = ("takes from", ">=") if falls else ("adds to", "<=")
+    verb, sign = ("takes from", ">=") if decreases else ("adds to", "<=")
     needed = f"F.{name} >= {action.source!r}" if action.word == "subtract" and not bound else f"F.{name} {sign} ..."
     yield add_out_of_bounds.finding(
         pattern.name,
-        f"the item becomes unreadable once {pattern.name} {does} {plan.entity.name}.{name} beyond its"
-        f" {least_or_most} of {bound}",
+        f"the item becomes unreadable once {pattern.name} {verb} {plan.entity.name}.{name} beyond its"
+        f" {bound_name} of {bound}",
         f"add .condition({needed}), or remove the bound of {name}",
         pattern.place,
         plan.entity.place.at(name),
@@ -189,23 +189,23 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
         (plan.entity.name, path.field): pattern
         for _, pattern, plan in subject.patterns
         if not plan.reading
-        for path in _at_least(plan.condition)
+        for path in _fields_with_lower_bound(plan.condition)
     }
     for _, pattern, plan in subject.patterns:
         if plan.operation != "UpdateItem" or plan.version is not None:
             continue
-        looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.assumed)
+        checked_fields = {path.field for path in paths_of(plan.condition)} | set(plan.assumed)
         for action in plan.actions:
             name = action.path.field
-            other = required.get((plan.entity.name, name))
-            is_plain = action.name == "add" and len(action.path.parts) == 1 and name not in looked_at
+            conditional = required.get((plan.entity.name, name))
+            is_plain = action.name == "add" and len(action.path.parts) == 1 and name not in checked_fields
             if not is_plain or not _decreases(action) or plan.entity.fields[name].declared.minimum is not None:
                 continue
-            if other is not None or is_remaining_amount_name(name):
-                yield _overdraft(pattern, plan, action, other)
+            if conditional is not None or is_remaining_amount_name(name):
+                yield _overdraft(pattern, plan, action, conditional)
 
 
-def _at_least(condition: Condition | None) -> Iterator[FieldPath]:
+def _fields_with_lower_bound(condition: Condition | None) -> Iterator[FieldPath]:
     """Yield the fields for which a condition requires a value that is greater than, or equal to, a lower bound."""
     for part in condition.parts if isinstance(condition, AndCondition) else (condition,):
         if isinstance(part, CompareCondition) and part.op in {">", ">="} and isinstance(part.left, FieldPath):
@@ -213,18 +213,18 @@ def _at_least(condition: Condition | None) -> Iterator[FieldPath]:
 
 
 def _overdraft(
-    pattern: Pattern[..., object], plan: Plan, action: FieldUpdate, other: Pattern[..., object] | None
+    pattern: Pattern[..., object], plan: Plan, action: FieldUpdate, conditional: Pattern[..., object] | None
 ) -> Finding:
     name = action.path.field
     needed = f"F.{name} >= {action.source!r}" if action.word == "subtract" else f"F.{name} >= ..."
     return overdrawn_balance.finding(
         pattern.name,
         f"of two callers of {pattern.name}, both succeed although {plan.entity.name}.{name} is enough for one: it"
-        " subtracts without a condition" + (f", which {other.name} has" if other is not None else ""),
+        " subtracts without a condition" + (f", which {conditional.name} has" if conditional is not None else ""),
         f"add .condition({needed})",
         pattern.place,
-        plan.entity.place.at(name) if other is None else other.place,
-        severity="warning" if other is not None else "advice",
+        plan.entity.place.at(name) if conditional is None else conditional.place,
+        severity="warning" if conditional is not None else "advice",
     )
 
 

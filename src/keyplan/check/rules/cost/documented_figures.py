@@ -10,16 +10,16 @@ from typing import Any
 from keyplan.check.claims import (
     SINGLE_DIGIT_MS,
     ClaimedUnits,
+    all_claims,
+    design_claims,
     milliseconds_of,
-    of_all,
-    of_design,
-    of_patterns,
+    pattern_claims,
     place_of,
     price_of,
     units_of,
     year_and_month_of,
 )
-from keyplan.check.finding import Finding, Severity, counted, number
+from keyplan.check.finding import Finding, Severity, count_text, number
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import Expected, expected, pages
@@ -48,7 +48,7 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
 
     Source: the pricing page; developer guide, "DynamoDB throughput capacity" (free tier of provisioned mode).
     """
-    for name, claim in of_design(subject):
+    for name, claim in design_claims(subject):
         if not _FREE_TIER.search(claim.text):
             continue
         on_demand = [table.name for table in subject.tables if isinstance(table.schema.billing, OnDemand)]
@@ -60,29 +60,37 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
                 "state what the requests cost (keyplan price), or declare billing=Provisioned(...)",
                 claim.place,
             )
-        beyond = _exceeded(subject)
-        if beyond:
+        exceeded = _exceeded_limits(subject)
+        if exceeded:
             yield beyond_free_tier.finding(
                 name,
-                f'"{claim.text}": the design has {" and ".join(beyond)}',
+                f'"{claim.text}": the design has {" and ".join(exceeded)}',
                 "state what the design costs (keyplan price), and subtract the free tier once for the account",
                 claim.place,
             )
 
 
-def _exceeded(subject: Subject) -> list[str]:
-    free = subject.book.free
-    stored = sum(part.storage_bytes for table in subject.month.tables for part in table.parts) / GB
-    bought = [part.bought for part in subject.capacity_uses if part.bought is not None]
+def _exceeded_limits(subject: Subject) -> list[str]:
+    free_tier = subject.book.free
+    stored_gb = sum(part.storage_bytes for table in subject.month.tables for part in table.parts) / GB
+    capacities = [part.provisioned for part in subject.capacity_uses if part.provisioned is not None]
     figures = [
-        (stored, free["storage_gb"], "GB of storage"),
-        (sum(capacity.write for capacity in bought), free["provisioned_write_units"], "provisioned write units"),
-        (sum(capacity.read for capacity in bought), free["provisioned_read_units"], "provisioned read units"),
+        (stored_gb, free_tier["storage_gb"], "GB of storage"),
+        (
+            sum(capacity.write for capacity in capacities),
+            free_tier["provisioned_write_units"],
+            "provisioned write units",
+        ),
+        (sum(capacity.read for capacity in capacities), free_tier["provisioned_read_units"], "provisioned read units"),
     ]
-    return [f"{has:,.0f} {what}, of which {most:g} are free" for has, most, what in figures if has > most]
+    return [
+        f"{amount:,.0f} {label}, of which {free_amount:g} are free"
+        for amount, free_amount, label in figures
+        if amount > free_amount
+    ]
 
 
-_OLDEST_MONTHS = 12
+_MAX_AGE_MONTHS = 12
 
 
 @design_rule("KP811", "advice")
@@ -98,7 +106,7 @@ def outdated_price(subject: Subject) -> Iterator[Finding]:
 
     Source: the pricing page; the date of the prices included with keyplan.
     """
-    for name, claim, place in of_all(subject):
+    for name, claim, place in all_claims(subject):
         yield from _price_age(subject, name, claim, place)
 
 
@@ -108,7 +116,7 @@ def _price_age(subject: Subject, name: str, claim: Claim, place: Place) -> Itera
         return
     book = subject.book.dated
     months = (book.year - dated[0]) * 12 + book.month - dated[1]
-    if months > _OLDEST_MONTHS:
+    if months > _MAX_AGE_MONTHS:
         yield outdated_price.finding(
             name,
             f'"{claim.text}" is from {claim.source}, {months} months before the prices of {book} in the package',
@@ -138,7 +146,7 @@ def wrong_price(subject: Subject) -> Iterator[Finding]:
     Source: the pricing page; AWS announcement of 14 November 2024, "Amazon DynamoDB reduces prices for on-demand
     throughput".
     """
-    for name, claim, place in of_all(subject):
+    for name, claim, place in all_claims(subject):
         yield from _price_difference(subject, name, claim, place)
 
 
@@ -178,7 +186,7 @@ def wrong_units(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "DynamoDB read and write operations" and "Provisioned throughput considerations for global
     secondary indexes".
     """
-    for pattern, claim in of_patterns(subject):
+    for pattern, claim in pattern_claims(subject):
         claimed = units_of(claim.text)
         if claimed is None or any(fault.code in {"KP301", "KP308"} for fault in pattern.plan.faults):
             continue
@@ -192,17 +200,17 @@ def wrong_units(subject: Subject) -> Iterator[Finding]:
 def _write_claim(
     pattern: Pattern[..., Any], claim: Claim, claimed: ClaimedUnits, estimate: Expected
 ) -> Iterator[Finding]:
-    sure = _certain_indexes(pattern, estimate)
-    least = estimate.units.write + sum(sure.values()) if not pattern.plan.steps else estimate.units.write
-    index_text = f" and {', '.join(sure)} {number(sum(sure.values()))}" if sure else ""
+    index_units = _certain_indexes(pattern, estimate)
+    minimum = estimate.units.write + sum(index_units.values()) if not pattern.plan.steps else estimate.units.write
+    index_text = f" and {', '.join(index_units)} {number(sum(index_units.values()))}" if index_units else ""
     sentinels = " with its sentinels" if pattern.plan.entity.sentinels else ""
-    if claimed.high < least:
-        what = "write units are whole, and " if claimed.high != int(claimed.high) else ""
+    if claimed.high < minimum:
+        prefix = "write units are whole, and " if claimed.high != int(claimed.high) else ""
         yield _units_finding(
             pattern,
             claim,
             "error",
-            f"{what}at least {number(least)} are billed: the table takes"
+            f"{prefix}at least {number(minimum)} are billed: the table takes"
             f" {number(estimate.units.write)}{sentinels}{index_text}",
         )
     elif claimed.low != int(claimed.low) or claimed.high != int(claimed.high):
@@ -222,21 +230,21 @@ def _certain_indexes(pattern: Pattern[..., Any], estimate: Expected) -> dict[str
     items of the entity are included.
     """
     entity = pattern.plan.entity
-    sure = [
+    certain_names = [
         bound.index.name
         for bound in entity.indexes
         if bound.only_if is None and not any(entity.fields[name].optional for name in bound.fields)
     ]
-    return {name: units for name, units in estimate.units.indexes.items() if name in sure}
+    return {name: units for name, units in estimate.units.indexes.items() if name in certain_names}
 
 
 def _read_claim(
     pattern: Pattern[..., Any], claim: Claim, claimed: ClaimedUnits, estimate: Expected
 ) -> Iterator[Finding]:
-    least = 1.0 if pattern.plan.consistent else 0.5
-    if claimed.high < least:
+    minimum = 1.0 if pattern.plan.consistent else 0.5
+    if claimed.high < minimum:
         kind = "a consistent read" if pattern.plan.consistent else "an eventually consistent read"
-        yield _units_finding(pattern, claim, "error", f"{kind} costs at least {least:g}, even if it finds nothing")
+        yield _units_finding(pattern, claim, "error", f"{kind} costs at least {minimum:g}, even if it finds nothing")
     elif claimed.high < estimate.units.read and not estimate.guesses:
         yield _units_finding(
             pattern,
@@ -247,10 +255,10 @@ def _read_claim(
         )
 
 
-def _units_finding(pattern: Pattern[..., Any], claim: Claim, severity: Severity, why: str) -> Finding:
+def _units_finding(pattern: Pattern[..., Any], claim: Claim, severity: Severity, reason: str) -> Finding:
     return wrong_units.finding(
         pattern.name,
-        f'{pattern.name} is claimed to cost "{claim.text}": {why}',
+        f'{pattern.name} is claimed to cost "{claim.text}": {reason}',
         f"correct the claim; keyplan explain shows what {pattern.name} costs and why",
         place_of(pattern),
         claim.place,
@@ -280,12 +288,12 @@ def wrong_latency(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "What is Amazon DynamoDB" (latency of item operations), "Scanning tables" and "Paginating
     table query results" (1 MB per page).
     """
-    for name, claim in of_design(subject):
-        most = milliseconds_of(claim.text)
+    for name, claim in design_claims(subject):
+        milliseconds = milliseconds_of(claim.text)
         slow = [
             slow_pattern
             for slow_pattern in subject.design.patterns
-            if most is not None and _is_slow(slow_pattern, most)
+            if milliseconds is not None and _is_slow(slow_pattern, milliseconds)
         ]
         if slow:
             names = ", ".join(slow_pattern.name for slow_pattern in slow[:4])
@@ -296,9 +304,9 @@ def wrong_latency(subject: Subject) -> Iterator[Finding]:
                 claim.place,
                 slow[0].place,
             )
-    for pattern, claim in of_patterns(subject):
-        most = milliseconds_of(claim.text)
-        if most is not None and _is_slow(pattern, most):
+    for pattern, claim in pattern_claims(subject):
+        milliseconds = milliseconds_of(claim.text)
+        if milliseconds is not None and _is_slow(pattern, milliseconds):
             yield wrong_latency.finding(
                 pattern.name,
                 f'{pattern.name} is claimed to take "{claim.text}", but reads {_pages_text(pattern)}',
@@ -316,5 +324,5 @@ def _is_slow(pattern: Pattern[..., Any], milliseconds: float) -> bool:
 
 def _pages_text(pattern: Pattern[..., Any]) -> str:
     count, whole = max(1.0, pages(pattern)), pattern.plan.operation == "Scan"
-    size = counted(round(count), "page of 1 MB", "pages of 1 MB each")
+    size = count_text(round(count), "page of 1 MB", "pages of 1 MB each")
     return f"{'the whole table' if whole else 'a large range'}, about {size}"

@@ -29,20 +29,20 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Point-in-time backups for DynamoDB".
     """
     for table, cost in zip(subject.tables, subject.month.tables, strict=True):
-        lasting = [
+        permanent_items = [
             entity.volume.count for entity in table.entities if entity.volume is not None and not always_expires(entity)
         ]
-        if table.schema.point_in_time_recovery or sum(lasting) < _MANY_ITEMS:
+        if table.schema.point_in_time_recovery or sum(permanent_items) < _MANY_ITEMS:
             continue
         price = cost.recovered_bytes / GB * subject.book["point_in_time_gb_month"]
         yield no_point_in_time_recovery.finding(
             table.name,
-            f"a wrong deployment can delete the {sum(lasting):,} items of table {table.name}: it has no"
+            f"a wrong deployment can delete the {sum(permanent_items):,} items of table {table.name}: it has no"
             f" point-in-time recovery, which costs ${price:,.2f} per month (prices of"
             f" {subject.book.region}, {subject.book.dated})",
             "declare point_in_time_recovery=True",
             table.schema.place,
-            item=f"the {sum(lasting):,} items of table {table.name}",
+            item=f"the {sum(permanent_items):,} items of table {table.name}",
         )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keyplan.check.finding import Finding, counted, number
+from keyplan.check.finding import Finding, count_text, number
 from keyplan.check.relations import always_expires
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
-from keyplan.cost.estimate import SECONDS_A_MONTH, TableCost
+from keyplan.cost.estimate import SECONDS_PER_MONTH, TableCost
 from keyplan.cost.prices import GB, PriceBook
 from keyplan.cost.sizes import item_size
 from keyplan.design.declaring.tables import Table
@@ -41,13 +41,15 @@ def capacity_mode(subject: Subject) -> Iterator[Finding]:
         provisioned = sum(part.provisioned for part in cost.parts)
         if not on_demand or table.name in guessed:
             continue
-        now, other = (provisioned, on_demand) if table.schema.provisioned else (on_demand, provisioned)
-        if other < now * _MODE_SHARE and now - other >= _MODE_FLOORS * subject.design.cost_floor:
-            mode, better = ("provisioned", "on demand") if table.schema.provisioned else ("on demand", "provisioned")
+        current, alternative = (provisioned, on_demand) if table.schema.provisioned else (on_demand, provisioned)
+        if alternative < current * _MODE_SHARE and current - alternative >= _MODE_FLOORS * subject.design.cost_floor:
+            mode, alternative_mode = (
+                ("provisioned", "on demand") if table.schema.provisioned else ("on demand", "provisioned")
+            )
             yield capacity_mode.finding(
                 table.name,
-                f"table {table.name} costs ${now:,.0f} per month {mode} at the declared rates, and would cost"
-                f" ${other:,.0f} {better} (prices of {subject.book.region}, {subject.book.dated})",
+                f"table {table.name} costs ${current:,.0f} per month {mode} at the declared rates, and would cost"
+                f" ${alternative:,.0f} {alternative_mode} (prices of {subject.book.region}, {subject.book.dated})",
                 "declare billing=OnDemand()"
                 if table.schema.provisioned
                 else "declare billing=Provisioned(...) with auto scaling, if the load is as steady as declared",
@@ -79,15 +81,15 @@ def table_class(subject: Subject) -> Iterator[Finding]:
             continue
         standard, infrequent = _standard_cost(cost, subject.book), cost.requests_ia + cost.storage_ia
         is_standard = table.schema.table_class == "STANDARD"
-        now, other = (standard, infrequent) if is_standard else (infrequent, standard)
-        better = "STANDARD_INFREQUENT_ACCESS" if is_standard else "STANDARD"
-        if other < now * _CLASS_SHARE and now - other >= subject.design.cost_floor:
+        current, alternative = (standard, infrequent) if is_standard else (infrequent, standard)
+        alternative_class = "STANDARD_INFREQUENT_ACCESS" if is_standard else "STANDARD"
+        if alternative < current * _CLASS_SHARE and current - alternative >= subject.design.cost_floor:
             yield table_class.finding(
                 table.name,
-                f"table {table.name} costs ${now:,.0f} per month for storage and requests in its class, and"
-                f" would cost ${other:,.0f} as {better} (prices of {subject.book.region},"
+                f"table {table.name} costs ${current:,.0f} per month for storage and requests in its class, and"
+                f" would cost ${alternative:,.0f} as {alternative_class} (prices of {subject.book.region},"
                 f" {subject.book.dated})",
-                f'declare table_class="{better}"',
+                f'declare table_class="{alternative_class}"',
                 table.schema.place,
             )
 
@@ -95,7 +97,7 @@ def table_class(subject: Subject) -> Iterator[Finding]:
 def _standard_cost(cost: TableCost, book: PriceBook) -> float:
     total = 0.0
     for part in cost.parts:
-        total += SECONDS_A_MONTH * book.on_demand(part.read, part.write, "STANDARD")
+        total += SECONDS_PER_MONTH * book.on_demand(part.read, part.write, "STANDARD")
         total += part.storage_bytes / GB * book["storage_gb_month"]
     return total
 
@@ -119,13 +121,13 @@ def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
         if not plan.consistent or pattern.facts.after or pattern.facts.decides:
             continue
         cost = costs[table.name, pattern.name]
-        extra = cost.requests / 2
-        if extra >= subject.design.cost_floor:
-            rests_on = "its declared rate" + (" and an assumed number of items" if cost.expected.guesses else "")
+        extra_cost = cost.requests / 2
+        if extra_cost >= subject.design.cost_floor:
+            basis = "its declared rate" + (" and an assumed number of items" if cost.expected.guesses else "")
             yield unneeded_consistent_read.finding(
                 pattern.name,
-                f"{pattern.name} costs ${extra:,.2f} per month more because it reads consistently, at"
-                f" {rests_on} (prices of {subject.book.region}, {subject.book.dated})",
+                f"{pattern.name} costs ${extra_cost:,.2f} per month more because it reads consistently, at"
+                f" {basis} (prices of {subject.book.region}, {subject.book.dated})",
                 'remove consistent=True, or declare after=["..."] with the writes that it must show',
                 pattern.place.at("consistent="),
             )
@@ -154,16 +156,17 @@ def long_attribute_names(subject: Subject) -> Iterator[Finding]:
         size = item_size(entity)
         if entity.volume is None or not size.declared:
             continue
-        names = _name_bytes(entity)
+        name_bytes = _name_bytes(entity)
         copies = 1 + sum(1 for bound in entity.indexes if bound.index.project == "all")
-        price = subject.book.of_class("storage_gb_month", table.schema.table_class)
-        dollars = entity.volume.count * names * copies / GB * price
-        if names > size.average * _NAME_SHARE and dollars >= subject.design.cost_floor:
-            index_count = counted(copies - 1, "index", "indexes")
+        price = subject.book.price_in_class("storage_gb_month", table.schema.table_class)
+        monthly_cost = entity.volume.count * name_bytes * copies / GB * price
+        if name_bytes > size.average * _NAME_SHARE and monthly_cost >= subject.design.cost_floor:
+            index_count = count_text(copies - 1, "index", "indexes")
             longest = max(entity.fields.values(), key=lambda field: len(field.attribute))
             yield long_attribute_names.finding(
                 entity.name,
-                f"attribute names cost ${dollars:,.0f} per month of storage with {index_count}: {names} of the"
+                f"attribute names cost ${monthly_cost:,.0f} per month of storage with {index_count}: {name_bytes}"
+                " of the"
                 f" {size.average} bytes of a {entity.name}, and more units for each write",
                 f'store fields under short names: {longest.name}: Annotated[..., Attribute("{longest.name[0]}")]',
                 entity.place,
@@ -179,7 +182,7 @@ def _name_bytes(entity: EntitySpec) -> int:
     return round(total)
 
 
-_EXPORTS_A_MONTH = 30
+_EXPORTS_PER_MONTH = 30
 
 
 @design_rule("KP808", "advice")
@@ -197,16 +200,16 @@ def export_instead_of_scan(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "DynamoDB data export to Amazon S3: how it works"; the prices included with keyplan.
     """
     costs = {(cost.table, cost.name): cost for cost in subject.month.patterns}
-    for table, month in zip(subject.tables, subject.month.tables, strict=True):
+    for table, estimate in zip(subject.tables, subject.month.tables, strict=True):
         scans = [pattern for pattern in table.patterns if pattern.plan.operation == "Scan"]
-        scanned = sum(costs[table.name, pattern.name].requests for pattern in scans)
-        export = month.parts[0].storage_bytes / GB * subject.book["export_gb"] * _EXPORTS_A_MONTH
-        if scans and scanned - export >= subject.design.cost_floor:
+        scan_cost = sum(costs[table.name, pattern.name].requests for pattern in scans)
+        export_cost = estimate.parts[0].storage_bytes / GB * subject.book["export_gb"] * _EXPORTS_PER_MONTH
+        if scans and scan_cost - export_cost >= subject.design.cost_floor:
             names = ", ".join(pattern.name for pattern in scans)
             yield export_instead_of_scan.finding(
                 table.name,
-                f"scans of table {table.name} ({names}) cost ${scanned:,.0f} per month, and a daily export to"
-                f" S3 ${export:,.0f} (prices of {subject.book.region}, {subject.book.dated})",
+                f"scans of table {table.name} ({names}) cost ${scan_cost:,.0f} per month, and a daily export to"
+                f" S3 ${export_cost:,.0f} (prices of {subject.book.region}, {subject.book.dated})",
                 "export the table and let the jobs read the export, which is up to a day old",
                 scans[0].place,
                 table.schema.place,
@@ -235,14 +238,17 @@ def mixed_retention_table(subject: Subject) -> Iterator[Finding]:
     for table in subject.tables:
         if table.schema.stream is None and not table.schema.point_in_time_recovery:
             continue
-        passing, lasting = _write_rate(subject, table, expiring=True), _write_rate(subject, table, expiring=False)
-        if lasting and passing >= _EXPIRING_WRITES and passing > _EXPIRING_FACTOR * lasting:
+        expiring_rate, permanent_rate = (
+            _write_rate(subject, table, expiring=True),
+            _write_rate(subject, table, expiring=False),
+        )
+        if permanent_rate and expiring_rate >= _EXPIRING_WRITES and expiring_rate > _EXPIRING_FACTOR * permanent_rate:
             names = ", ".join(entity.name for entity in table.entities if always_expires(entity))
-            care = "stream" if table.schema.stream is not None else "point-in-time recovery"
+            feature = "stream" if table.schema.stream is not None else "point-in-time recovery"
             yield mixed_retention_table.finding(
                 table.name,
-                f"the {care} of table {table.name} is billed for {number(passing)} writes per second of"
-                f" {names}, which expire, and only {number(lasting)} of all other entities",
+                f"the {feature} of table {table.name} is billed for {number(expiring_rate)} writes per second of"
+                f" {names}, which expire, and only {number(permanent_rate)} of all other entities",
                 f"give {names} their own table; transactions work across tables",
                 next(entity.place for entity in table.entities if always_expires(entity)),
                 table.schema.place,
@@ -251,10 +257,10 @@ def mixed_retention_table(subject: Subject) -> Iterator[Finding]:
 
 def _write_rate(subject: Subject, table: Table, *, expiring: bool) -> float:
     return sum(
-        work.rate.average
-        for work in subject.works
-        if work.rate is not None
-        and not work.plan.reading
-        and work.plan.schema is table.schema
-        and always_expires(work.plan.entity) is expiring
+        request.rate.average
+        for request in subject.requests
+        if request.rate is not None
+        and not request.plan.reading
+        and request.plan.schema is table.schema
+        and always_expires(request.plan.entity) is expiring
     )

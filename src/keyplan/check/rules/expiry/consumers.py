@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding, number, with_article
-from keyplan.check.load import Work
+from keyplan.check.load import PlannedRequest
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
-from keyplan.cost.prices import HOURS_A_MONTH
+from keyplan.cost.prices import HOURS_PER_MONTH
 from keyplan.cost.selectivity import choices_of
 from keyplan.design.declaring.consumers import Changed, Consumer
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.schema import IMAGES
 
-_MOST_READERS = 2
+_MAX_READERS = 2
 
 
 @design_rule("KP707", "warning")
@@ -33,14 +33,14 @@ def too_many_stream_readers(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Change data capture for DynamoDB Streams": no more than two processes per shard.
     """
     for table in subject.tables:
-        if len(table.consumers) > _MOST_READERS:
+        if len(table.consumers) > _MAX_READERS:
             names = ", ".join(consumer.name for consumer in table.consumers)
             yield too_many_stream_readers.finding(
                 table.name,
                 f"{len(table.consumers)} consumers of table {table.name} ({names}) throttle each other if"
-                f" deployed separately: a stream serves {_MOST_READERS} readers",
+                f" deployed separately: a stream serves {_MAX_READERS} readers",
                 "run them in one worker, which reads once, or suppress this if they are",
-                table.consumers[_MOST_READERS].place,
+                table.consumers[_MAX_READERS].place,
                 table.schema.place.at("stream="),
             )
 
@@ -142,13 +142,13 @@ def _missing_image(table: Table, consumer: Consumer, needs: frozenset[str]) -> I
         problem += f" {table.name} is {view}"
     else:
         return
-    of_all = sorted(frozenset().union(*map(_needed_images, table.consumers)))
-    both = len(of_all) > 1 or view in {None, "UNSTATED"}
-    best = "NEW_AND_OLD_IMAGES" if both else f"{of_all[0].upper()}_IMAGE"
+    all_images = sorted(frozenset().union(*map(_needed_images, table.consumers)))
+    needs_both = len(all_images) > 1 or view in {None, "UNSTATED"}
+    stream_view = "NEW_AND_OLD_IMAGES" if needs_both else f"{all_images[0].upper()}_IMAGE"
     yield missing_stream_image.finding(
         consumer.name,
         problem,
-        f'declare stream="{best}" on the table',
+        f'declare stream="{stream_view}" on the table',
         consumer.place,
         table.schema.place.at("stream=") if view is not None else table.schema.place,
         severity="warning" if view == "UNSTATED" else "error",
@@ -187,7 +187,7 @@ def non_idempotent_consumer(subject: Subject) -> Iterator[Finding]:
 
 
 _DROPPED_SHARE = 0.5
-_CALL_DOLLARS = 0.2e-6 * HOURS_A_MONTH * 3600
+_CALL_DOLLARS = 0.2e-6 * HOURS_PER_MONTH * 3600
 """The monthly cost of one Lambda call per second, at $0.20 per million calls."""
 
 
@@ -214,21 +214,23 @@ def unfiltered_consumer(subject: Subject) -> Iterator[Finding]:
 
 
 def _dropped_changes(subject: Subject, table: Table, consumer: Consumer) -> Iterator[Finding]:
-    writes = [
-        work
-        for work in subject.works
-        if work.plan.schema is table.schema and not work.plan.reading and work.rate is not None
+    table_writes = [
+        write
+        for write in subject.requests
+        if write.plan.schema is table.schema and not write.plan.reading and write.rate is not None
     ]
-    total = sum(work.rate.average for work in writes if work.rate is not None)
-    other = sum(
-        work.rate.average for work in writes if work.rate is not None and work.plan.entity not in consumer.entities
+    total = sum(write.rate.average for write in table_writes if write.rate is not None)
+    dropped = sum(
+        write.rate.average
+        for write in table_writes
+        if write.rate is not None and write.plan.entity not in consumer.entities
     )
-    if total and other > _DROPPED_SHARE * total and other * _CALL_DOLLARS >= subject.design.cost_floor:
+    if total and dropped > _DROPPED_SHARE * total and dropped * _CALL_DOLLARS >= subject.design.cost_floor:
         names = ", ".join(entity.name for entity in consumer.entities)
         yield unfiltered_consumer.finding(
             consumer.name,
-            f"{other / total:.0%} of the changes that {consumer.name} receives are dropped:"
-            f" {number(other)} of {number(total)} writes per second to table {table.name} are not of"
+            f"{dropped / total:.0%} of the changes that {consumer.name} receives are dropped:"
+            f" {number(dropped)} of {number(total)} writes per second to table {table.name} are not of"
             f" {names}",
             "filter at the event source by key prefix, or give the entities their own table and stream",
             consumer.place,
@@ -258,17 +260,18 @@ def expiry_events_ignored(subject: Subject) -> Iterator[Finding]:
         for consumer in table.consumers:
             if "removed" not in consumer.events or "expired" in consumer.events:
                 continue
-            expiring = [
+            expiring_entities = [
                 entity.name
                 for entity in consumer.entities
                 if any(field.attribute in names for field in entity.fields.values())
             ]
-            if expiring:
+            if expiring_entities:
                 yield expiry_events_ignored.finding(
                     consumer.name,
                     f"the copy of {consumer.name} keeps expired items: it handles removals of"
-                    f" {' or '.join(map(with_article, expiring))}, but not expiry by {', '.join(sorted(names))}",
-                    f"handle Expired[{expiring[0]}] too",
+                    f" {' or '.join(map(with_article, expiring_entities))}, but not expiry by"
+                    f" {', '.join(sorted(names))}",
+                    f"handle Expired[{expiring_entities[0]}] too",
                     consumer.place,
                     table.schema.place.at("ttl="),
                 )
@@ -298,30 +301,30 @@ def modifications_ignored(subject: Subject) -> Iterator[Finding]:
             for entity in consumer.entities:
                 change = next(_changes(subject.writes_of(entity), entity), None)
                 if change is not None:
-                    work, state = change
+                    write, state = change
                     yield modifications_ignored.finding(
                         consumer.name,
-                        f"{consumer.name} never sees when {work.pattern.name} changes {state} of an existing"
+                        f"{consumer.name} never sees when {write.pattern.name} changes {state} of an existing"
                         f" {entity.name}: this is delivered as Modified",
                         f'handle Modified[{entity.name}] too, with filter=changed("{state}", becomes=...)',
                         consumer.place,
-                        work.pattern.place,
+                        write.pattern.place,
                     )
 
 
-def _changes(works: list[Work], entity: EntitySpec) -> Iterator[tuple[Work, str]]:
+def _changes(writes: list[PlannedRequest], entity: EntitySpec) -> Iterator[tuple[PlannedRequest, str]]:
     """Yield each of the given writes that can change a field with declared choices in an existing item, together with
     the name of the field.
     """
     for name, field in entity.fields.items():
         if choices_of(field) and field.type_code != "BOOL":
-            yield from ((work, name) for work in works if _can_change(work, name))
+            yield from ((write, name) for write in writes if _can_change(write, name))
 
 
-def _can_change(work: Work, state: str) -> bool:
-    if work.plan.operation in {"PutItem", "BatchWriteItem"}:
-        return work.plan.item is not None and work.plan.exists != "must_not"
-    return any(action.path.field == state for action in work.plan.actions)
+def _can_change(write: PlannedRequest, state: str) -> bool:
+    if write.plan.operation in {"PutItem", "BatchWriteItem"}:
+        return write.plan.item is not None and write.plan.exists != "must_not"
+    return any(action.path.field == state for action in write.plan.actions)
 
 
 @design_rule("KP717", "advice", of_absence=True)

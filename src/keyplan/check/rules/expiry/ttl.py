@@ -137,14 +137,14 @@ def expired_items_read(subject: Subject) -> Iterator[Finding]:
         if not plan.reading or plan.expired != "keep" or not table.schema.literal:
             continue
         names = {ttl.attribute for ttl in table.schema.ttls}
-        expiring = [
+        expiry_fields = [
             (entity.name, field.attribute)
             for entity in plan.entities
             for field in entity.fields.values()
             if field.attribute in names
         ]
-        if expiring:
-            entity_name, attribute = expiring[0]
+        if expiry_fields:
+            entity_name, attribute = expiry_fields[0]
             yield expired_items_read.finding(
                 pattern.name,
                 f"{pattern.name} returns expired items: {entity_name} items stay readable for days after"
@@ -177,8 +177,8 @@ def ttl_as_event(subject: Subject) -> Iterator[Finding]:
         for ttl in table.schema.ttls:
             yield from _expected_changes(table, ttl)
     for table, pattern, plan in subject.patterns:
-        expires = any(field.attribute == table.schema.ttl for field in plan.entity.fields.values())
-        if not (plan.reading and plan.expired == "keep" and pattern.facts.decides and expires):
+        has_expiry = any(field.attribute == table.schema.ttl for field in plan.entity.fields.values())
+        if not (plan.reading and plan.expired == "keep" and pattern.facts.decides and has_expiry):
             continue
         if not all(_compares_expiry(write) for write in guarded_writes(subject, pattern)):
             yield ttl_as_event.finding(
@@ -233,14 +233,14 @@ def ttl_too_old(subject: Subject) -> Iterator[Finding]:
         for field in entity.fields.values():
             problem = _past_value(field) if field.attribute == table.schema.ttl else None
             if problem is not None:
-                what = f"{entity.name}.{field.name} {problem}"
-                yield _ignored_expiry(what, entity.name, entity.place.at(f"{field.name}:"), table.schema.place)
+                cause = f"{entity.name}.{field.name} {problem}"
+                yield _ignored_expiry(cause, entity.name, entity.place.at(f"{field.name}:"), table.schema.place)
     for table, pattern, plan in subject.patterns:
         for action in plan.actions:
             field = plan.entity.fields[action.path.field]
             if field.attribute == table.schema.ttl and action.name == "set" and _is_too_old(action.source):
-                what = f"{pattern.name} sets {field.name} to {action.source!r}"
-                yield _ignored_expiry(what, pattern.name, pattern.place, table.schema.place)
+                cause = f"{pattern.name} sets {field.name} to {action.source!r}"
+                yield _ignored_expiry(cause, pattern.name, pattern.place, table.schema.place)
 
 
 def _past_value(field: StoredField) -> str | None:
@@ -260,13 +260,13 @@ def _is_too_old(value: object) -> bool:
     return isinstance(value, (int, Decimal)) and not isinstance(value, bool) and value < _LONG_PAST.timestamp()
 
 
-def _ignored_expiry(what: str, subject: str, place: Place, table: Place) -> Finding:
+def _ignored_expiry(cause: str, subject: str, place: Place, table_place: Place) -> Finding:
     return ttl_too_old.finding(
         subject,
-        f"the item never expires: {what}, and TTL ignores values more than five years in the past",
+        f"the item never expires: {cause}, and TTL ignores values more than five years in the past",
         "set it to the current or a future time, or delete the item",
         place,
-        table.at("ttl="),
+        table_place.at("ttl="),
     )
 
 
@@ -286,19 +286,21 @@ def guard_without_ttl(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Using time to live (TTL)": expiry is per item; AWS blog, "Simulating Amazon DynamoDB
     unique constraints using transactions".
     """
-    for pair in guards_of(subject):
-        guarded, guard = (entity.expiry_attribute is not None for entity in (pair.guarded, pair.guard))
+    for reservation in guards_of(subject):
+        guarded, guard = (entity.expiry_attribute is not None for entity in (reservation.guarded, reservation.guard))
         if guarded == guard:
             continue
-        stays, goes = (pair.guard, pair.guarded) if guarded else (pair.guarded, pair.guard)
-        harm = "a value stays taken permanently" if guarded else "a value can be taken while it is in use"
+        permanent, expiring = (
+            (reservation.guard, reservation.guarded) if guarded else (reservation.guarded, reservation.guard)
+        )
+        consequence = "a value stays taken permanently" if guarded else "a value can be taken while it is in use"
         yield guard_without_ttl.finding(
-            pair.guard.name,
-            f"{harm}: {goes.name} expires by {goes.schema.ttl} and {stays.name} does not, but"
-            f" {pair.guard.name} keeps {', '.join(pair.fields)} of {pair.guarded.name} unique",
+            reservation.guard.name,
+            f"{consequence}: {expiring.name} expires by {expiring.schema.ttl} and {permanent.name} does not, but"
+            f" {reservation.guard.name} keeps {', '.join(reservation.fields)} of {reservation.guarded.name} unique",
             "give both the same expiry in the same transaction, or declare unique=(...)",
-            pair.guard.place,
-            pair.guarded.place,
+            reservation.guard.place,
+            reservation.guarded.place,
         )
 
 
@@ -321,9 +323,9 @@ def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Using time to live (TTL)": items expire individually.
     """
     entities = [entity for _, entity in subject.entities]
-    watched = entities_with_consumer(subject, "expired")
+    consumed = entities_with_consumer(subject, "expired")
     for owner in entities:
-        if not always_expires(owner) or owner.name in watched or not owner.key.fields:
+        if not always_expires(owner) or owner.name in consumed or not owner.key.fields:
             continue
         for part in entities:
             if part is not owner and not may_expire(part) and belongs(part, owner):

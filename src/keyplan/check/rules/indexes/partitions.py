@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from keyplan import limits
 from keyplan.check.finding import Finding, number
-from keyplan.check.load import units_a_second
+from keyplan.check.load import index_units_per_second
 from keyplan.check.partition_load import key_share
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
@@ -127,23 +127,25 @@ def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
 
 def _load_problem(subject: Subject, table: Table, entity: EntitySpec, bound: BoundIndexKey, distinct: Distinct) -> str:
     index = bound.index
-    writes = [work for work in subject.writes_of(entity) if work.units.indexes.get(index.name)]
-    rated = [work for work in writes if work.rate is not None]
-    hot = distinct.hottest_share * units_a_second(subject.works, table.schema, index.name, entity, peak=True)
-    read = distinct.hottest_share * _peak_reads(subject, table, index)
-    for load, limit, what in (
-        (hot, limits.PARTITION_WRITE_UNITS, "write"),
-        (read, limits.PARTITION_READ_UNITS, "read"),
+    writes = [write for write in subject.writes_of(entity) if write.units.indexes.get(index.name)]
+    has_rate = any(write.rate is not None for write in writes)
+    write_load = distinct.hottest_share * index_units_per_second(
+        subject.requests, table.schema, index.name, entity, peak=True
+    )
+    read_load = distinct.hottest_share * _peak_reads(subject, table, index)
+    for load, limit, access in (
+        (write_load, limits.PARTITION_WRITE_UNITS, "write"),
+        (read_load, limits.PARTITION_READ_UNITS, "read"),
     ):
         if limit / 2 < load <= limit:
             return (
-                f"one of them takes {number(load)} of {limit:,} {what} units per second at the peak: at twice the"
+                f"one of them takes {number(load)} of {limit:,} {access} units per second at the peak: at twice the"
                 f" load it"
                 " is throttled"
             )
-    small = entity.volume is not None and entity.volume.count <= _SMALL_TABLE
-    sharded = any(shards for part in bound.partition for _, shards in _fields_and_shards(part))
-    if rated or small or sharded or distinct.count > _FEW_KEYS:
+    is_small = entity.volume is not None and entity.volume.count <= _SMALL_TABLE
+    is_sharded = any(shards for part in bound.partition for _, shards in _fields_and_shards(part))
+    if has_rate or is_small or is_sharded or distinct.count > _FEW_KEYS:
         return ""
     return (
         f"writes of the table are throttled beyond {limits.PARTITION_WRITE_UNITS:,} write units per second for one of"
@@ -165,11 +167,11 @@ def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
     for part in bound.partition:
         for name, shards in _fields_and_shards(part):
             declared = entity.volume.values_of(name) if entity.volume is not None and not shards else None
-            few = _declared_values(entity, part, name) if declared is None else declared
-            if few is None:
+            distinct = _declared_values(entity, part, name) if declared is None else declared
+            if distinct is None:
                 return None
-            count *= few.count
-            hottest *= few.hottest_share
+            count *= distinct.count
+            hottest *= distinct.hottest_share
     return Distinct(count, hottest)
 
 

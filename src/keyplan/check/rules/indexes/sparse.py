@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from keyplan.check.finding import Finding
-from keyplan.check.load import Work
+from keyplan.check.load import PlannedRequest
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
@@ -114,7 +114,7 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
                 continue
             names = {path.field for path in paths_of(bound.only_if)}
             varies = any(choices_of(entity.fields[name]) != 1 for name in names)
-            if varies and not any(_removes_from_index(work, names, bound, entity) for work in writes):
+            if varies and not any(_removes_from_index(write, names, bound, entity) for write in writes):
                 yield sparse_index_never_shrinks.finding(
                     entity.name,
                     f"index {bound.index.name} grows without end: no pattern changes {', '.join(sorted(names))} of"
@@ -125,8 +125,8 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _removes_from_index(work: Work, names: set[str], bound: BoundKey, entity: EntitySpec) -> bool:
-    plan = work.plan
+def _removes_from_index(write: PlannedRequest, names: set[str], bound: BoundKey, entity: EntitySpec) -> bool:
+    plan = write.plan
     if plan.operation in {"DeleteItem", "BatchWriteItem"}:
         return True
     if plan.operation == "PutItem":
@@ -162,7 +162,7 @@ def sparse_index_never_filled(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Take advantage of sparse indexes".
     """
     for table, entity in subject.entities:
-        writes = [work.plan for work in subject.writes_of(entity) if work.plan.operation != "DeleteItem"]
+        writes = [write.plan for write in subject.writes_of(entity) if write.plan.operation != "DeleteItem"]
         if not writes or any(plan.item is not None for plan in writes):
             continue
         for bound in entity.indexes:
@@ -196,8 +196,8 @@ def _can_enter(plan: Plan, bound: BoundKey, names: set[str]) -> bool:
         values = {name: MISSING if value is None else value for name, value in known_defaults.items()} | values
     elif not changes:
         return False
-    filled = all(values.get(name) is not MISSING for name in bound.fields if name in values)
-    return filled and holds(bound.only_if, values) is not False
+    has_key = all(values.get(name) is not MISSING for name in bound.fields if name in values)
+    return has_key and holds(bound.only_if, values) is not False
 
 
 _LARGEST_SHARE = 0.5
@@ -237,8 +237,10 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
                     continue
                 share_text = "" if share is None else f", {share:.0%} of all"
                 values = " or ".join(repr(value) for value in requested)
-                listed = ", ".join(repr(value) for value in requested)
-                condition = f"F.{name} == {requested[0]!r}" if len(requested) == 1 else f"F.{name}.is_in({listed})"
+                choices_text = ", ".join(repr(value) for value in requested)
+                condition = (
+                    f"F.{name} == {requested[0]!r}" if len(requested) == 1 else f"F.{name}.is_in({choices_text})"
+                )
                 yield sparse_index_opportunity.finding(
                     index.name,
                     f"writes pay for every {entity.name} in index {index.name}, but all its readers request {name}"
@@ -250,10 +252,10 @@ def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
 
 
 def _fields_with_choices(entity: EntitySpec) -> Iterator[tuple[str, tuple[object, ...]]]:
-    for name, stored in entity.fields.items():
-        if stored.declared.choices is not None:
-            yield name, stored.declared.stored_choices
-        elif stored.annotation is bool:
+    for name, field in entity.fields.items():
+        if field.declared.choices is not None:
+            yield name, field.declared.stored_choices
+        elif field.annotation is bool:
             yield name, (True, False)
 
 

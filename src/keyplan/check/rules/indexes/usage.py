@@ -8,7 +8,7 @@ from operator import eq
 
 from keyplan.check.finding import Finding
 from keyplan.check.key_overlap import as_template
-from keyplan.check.load import monthly_price, units_a_second
+from keyplan.check.load import index_units_per_second, monthly_price
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.sizes import item_size
@@ -39,8 +39,8 @@ def unused_index(subject: Subject) -> Iterator[Finding]:
     for table, index in subject.indexes:
         if not table.patterns or subject.readers_of(table, index):
             continue
-        written = units_a_second(subject.works, table.schema, index.name)
-        cost = f", ${monthly_price(written):,.2f} per month" if written else ""
+        write_units = index_units_per_second(subject.requests, table.schema, index.name)
+        cost = f", ${monthly_price(write_units):,.2f} per month" if write_units else ""
         yield unused_index.finding(
             index.name,
             f"every write pays for index {index.name}{cost}, and no pattern of table {table.name} reads it",
@@ -66,7 +66,7 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
     for table in subject.tables:
         redundant: set[str] = set()
         for index in table.schema.indexes:
-            other = next(
+            replacement = next(
                 (
                     candidate
                     for candidate in (None, *table.schema.indexes)
@@ -74,59 +74,59 @@ def redundant_index(subject: Subject) -> Iterator[Finding]:
                 ),
                 index,
             )
-            if other is index:
+            if replacement is index:
                 continue
             redundant.add(index.name)
-            name = f"index {other.name}" if other is not None else f"table {table.name} itself"
+            name = f"index {replacement.name}" if replacement is not None else f"table {table.name} itself"
             yield redundant_index.finding(
                 index.name,
                 f"every write pays for index {index.name}, but {name} serves the same queries: its key starts the same",
                 f"drop {index.name}",
                 index.place,
-                other.place if other is not None else table.schema.place,
+                replacement.place if replacement is not None else table.schema.place,
             )
 
 
-def _replaces(table: Table, index: Index, other: Index | None, redundant: set[str]) -> bool:
-    """Return True if `other` can replace `index`. If `other` is None, the table can replace it.
+def _replaces(table: Table, index: Index, replacement: Index | None, redundant: set[str]) -> bool:
+    """Return True if `replacement` can replace `index`. If `replacement` is None, the table can replace it.
 
     For every entity in `index`, its key in `index` must be the start of its key in the replacement. Indexes in
     `redundant` are not used as a replacement.
     """
-    if other is index or (other is not None and other.name in redundant):
+    if replacement is index or (replacement is not None and replacement.name in redundant):
         return False
-    if other is not None and index.kind == "LSI" and other.kind == "GSI":
+    if replacement is not None and index.kind == "LSI" and replacement.kind == "GSI":
         return False  # only local indexes can be read consistently
     members = [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
-    return bool(members) and all(_is_prefix(entity, bound, other) for entity, bound in members)
+    return bool(members) and all(_is_prefix(entity, bound, replacement) for entity, bound in members)
 
 
-def _is_prefix(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool:
-    theirs = entity.key_in(other)
-    if theirs is None or bound.only_if is not None or theirs.only_if is not None:
+def _is_prefix(entity: EntitySpec, bound: BoundKey, replacement: Index | None) -> bool:
+    replacement_key = entity.key_in(replacement)
+    if replacement_key is None or bound.only_if is not None or replacement_key.only_if is not None:
         return False
-    if len(bound.partition) != len(theirs.partition) or len(bound.sort) > len(theirs.sort):
+    if len(bound.partition) != len(replacement_key.partition) or len(bound.sort) > len(replacement_key.sort):
         return False
-    if not all(_is_same_attribute(*pair, eq) for pair in zip(bound.partition, theirs.partition, strict=True)):
+    if not all(_is_same_attribute(*pair, eq) for pair in zip(bound.partition, replacement_key.partition, strict=True)):
         return False
     if not bound.sort:
-        return not any(entity.fields[name].optional for part in theirs.sort for name in part.fields)
-    pairs = list(zip(bound.sort, theirs.sort, strict=False))
+        return not any(entity.fields[name].optional for part in replacement_key.sort for name in part.fields)
+    pairs = list(zip(bound.sort, replacement_key.sort, strict=False))
     return all(_is_same_attribute(*pair, eq) for pair in pairs[:-1]) and _is_same_attribute(
         *pairs[-1], extends_template
     )
 
 
 def _is_same_attribute(
-    first: BoundKeyAttribute, other: BoundKeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]
+    first: BoundKeyAttribute, other: BoundKeyAttribute, accepts: Callable[[BoundTemplate, BoundTemplate], bool]
 ) -> bool:
-    """Return True if two key attributes store the same field, or if the function `templates` returns True for their
+    """Return True if two key attributes store the same field, or if the function `accepts` returns True for their
     templates.
     """
-    ours, theirs = as_template(first), as_template(other)
-    if ours is None or theirs is None:
+    first_template, other_template = as_template(first), as_template(other)
+    if first_template is None or other_template is None:
         return first.field is not None and first.field is other.field
-    return templates(ours, theirs)
+    return accepts(first_template, other_template)
 
 
 _SMALL_BYTES = 1024
@@ -150,13 +150,13 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
     """
     for table, index in subject.indexes:
         readers = subject.readers_of(table, index)
-        read = {entity.name for pattern in readers for entity in pattern.plan.entities}
+        read_entities = {entity.name for pattern in readers for entity in pattern.plan.entities}
         for entity in table.entities if readers else ():
             bound = entity.key_in(index)
-            if bound is None or entity.name in read:
+            if bound is None or entity.name in read_entities:
                 continue
-            written = units_a_second(subject.works, table.schema, index.name, entity)
-            cost = f", ${monthly_price(written):,.2f} per month" if written else ""
+            write_units = index_units_per_second(subject.requests, table.schema, index.name, entity)
+            cost = f", ${monthly_price(write_units):,.2f} per month" if write_units else ""
             yield over_projection.finding(
                 entity.name,
                 f"writes pay for {entity.name} in index {index.name}{cost}, and none of its readers"
@@ -165,17 +165,17 @@ def over_projection(subject: Subject) -> Iterator[Finding]:
                 bound.place,
                 index.place,
             )
-        large = [entity for entity in table.entities if entity.name in read and _is_large(entity)]
+        large_entities = [entity for entity in table.entities if entity.name in read_entities and _is_large(entity)]
         needed = _needed_attributes([pattern.plan for pattern in readers], index)
-        if readers and needed is not None and index.project == "all" and large:
-            counted = all(pattern.plan.select == "count" for pattern in readers)
-            used = "count them" if counted else f"read {', '.join(needed) or 'keys'}"
-            listed = ", ".join(f'"{name}"' for name in needed)
+        if readers and needed is not None and index.project == "all" and large_entities:
+            only_counts = all(pattern.plan.select == "count" for pattern in readers)
+            usage = "count them" if only_counts else f"read {', '.join(needed) or 'keys'}"
+            projection = ", ".join(f'"{name}"' for name in needed)
             yield over_projection.finding(
                 index.name,
-                f"writes pay for whole items in index {index.name} ({large[0].name}:"
-                f" {item_size(large[0]).average:,} bytes), and patterns only {used}",
-                f"declare project=[{listed}]" if needed else 'declare project="keys"',
+                f"writes pay for whole items in index {index.name} ({large_entities[0].name}:"
+                f" {item_size(large_entities[0]).average:,} bytes), and patterns only {usage}",
+                f"declare project=[{projection}]" if needed else 'declare project="keys"',
                 index.place,
                 readers[0].place,
             )
@@ -190,13 +190,17 @@ def _needed_attributes(plans: Sequence[Plan], index: Index) -> list[str] | None:
             continue
         if requested is None:
             return None
-        filtered = [spec.fields.get(path.field) for spec in plan.entities for path in paths_of(plan.filter)]
-        needed.update(dict.fromkeys((*requested, *(stored.attribute for stored in filtered if stored is not None))))
+        filter_fields = [spec.fields.get(path.field) for spec in plan.entities for path in paths_of(plan.filter)]
+        needed.update(dict.fromkeys((*requested, *(field.attribute for field in filter_fields if field is not None))))
     narrow = replace(index, project="keys")
-    stored = {field.attribute: name for plan in plans for spec in plan.entities for name, field in spec.fields.items()}
+    field_names = {
+        field.attribute: name for plan in plans for spec in plan.entities for name, field in spec.fields.items()
+    }
     unprojected = {name for plan in plans for spec in plan.entities for name in missing_in_index(narrow, spec)}
     keys = {*index.attributes, *(plans[0].schema.key if plans else ())}
-    return [name for name in needed if name not in keys and (name not in stored or stored[name] in unprojected)]
+    return [
+        name for name in needed if name not in keys and (name not in field_names or field_names[name] in unprojected)
+    ]
 
 
 def _is_large(entity: EntitySpec) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding, number
-from keyplan.check.load import Work, monthly_price, units_a_second
+from keyplan.check.load import PlannedRequest, index_units_per_second, monthly_price
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import entries_written
@@ -56,30 +56,36 @@ def frequently_updated_index_key(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB" (write throughput considerations).
     """
-    for work in subject.works:
-        if work.plan.operation != "UpdateItem":
+    for request in subject.requests:
+        if request.plan.operation != "UpdateItem":
             continue
-        changed = {action.path.field for action in work.plan.actions}
-        for bound, entries in entries_written(work.plan):
-            moved = [name for name in bound.fields if name in changed]
-            units = work.units.indexes.get(bound.index.name, 0.0)
+        changed = {action.path.field for action in request.plan.actions}
+        for bound, entries in entries_written(request.plan):
+            changed_fields = [name for name in bound.fields if name in changed]
+            units = request.units.indexes.get(bound.index.name, 0.0)
             # With at most one entry, the item enters the index, leaves it, or is not in it.
-            if moved and entries > 1 and work.rate is not None and subject.is_notable(units * work.rate.average):
-                yield _moved_entry(work, bound, moved, work.rate)
+            if (
+                changed_fields
+                and entries > 1
+                and request.rate is not None
+                and subject.is_notable(units * request.rate.average)
+            ):
+                yield _moved_entry(request, bound, changed_fields, request.rate)
 
 
-def _moved_entry(work: Work, bound: BoundIndexKey, moved: list[str], rate: Rate) -> Finding:
-    units = work.units.indexes[bound.index.name]
+def _moved_entry(request: PlannedRequest, bound: BoundIndexKey, changed_fields: list[str], rate: Rate) -> Finding:
+    units = request.units.indexes[bound.index.name]
     return frequently_updated_index_key.finding(
-        work.pattern.name,
-        f"each call of {work.pattern.name} deletes and writes an entry of index {bound.index.name}, whose key contains"
-        f" {', '.join(moved)}: {number(units)} units plus {number(work.units.write)} for the table,"
+        request.pattern.name,
+        f"each call of {request.pattern.name} deletes and writes an entry of index {bound.index.name}, whose key"
+        " contains"
+        f" {', '.join(changed_fields)}: {number(units)} units plus {number(request.units.write)} for the table,"
         f" ${monthly_price(units * rate.average):,.0f} per month at {number(rate.average)} calls per second",
-        f"keep {', '.join(moved)} out of the index key, or suppress this if the order needs it",
-        work.pattern.place,
+        f"keep {', '.join(changed_fields)} out of the index key, or suppress this if the order needs it",
+        request.pattern.place,
         bound.place,
-        item=work.pattern.name,
-        cause=f"{bound.index.name} {' '.join(moved)}",
+        item=request.pattern.name,
+        cause=f"{bound.index.name} {' '.join(changed_fields)}",
     )
 
 
@@ -104,22 +110,26 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB" (write throughput considerations).
     """
-    for work in subject.works:
-        if work.plan.reading or not work.units.write or work.units.written < _AMPLIFICATION * work.units.write:
+    for request in subject.requests:
+        if (
+            request.plan.reading
+            or not request.units.write
+            or request.units.written < _AMPLIFICATION * request.units.write
+        ):
             continue
-        for_indexes = work.units.written - work.units.write
-        if work.rate is None or monthly_price(for_indexes * work.rate.average) < subject.design.cost_floor:
+        index_units = request.units.written - request.units.write
+        if request.rate is None or monthly_price(index_units * request.rate.average) < subject.design.cost_floor:
             continue
-        per_month = f"${monthly_price(work.units.written * work.rate.average):,.2f} per month"
-        parts = ", ".join(f"{name} {number(units)}" for name, units in work.units.indexes.items())
+        cost = f"${monthly_price(request.units.written * request.rate.average):,.2f} per month"
+        parts = ", ".join(f"{name} {number(units)}" for name, units in request.units.indexes.items())
         yield index_write_amplification.finding(
-            work.pattern.name,
-            f"{work.pattern.name} costs {number(work.units.written)} write units per call,"
-            f" {number(work.units.write)} of them for {work.plan.entity.name} and the rest for indexes"
-            f" ({parts}), {per_month}",
+            request.pattern.name,
+            f"{request.pattern.name} costs {number(request.units.written)} write units per call,"
+            f" {number(request.units.write)} of them for {request.plan.entity.name} and the rest for indexes"
+            f" ({parts}), {cost}",
             "make indexes sparse, let patterns share one, or project less",
-            work.pattern.place,
-            work.plan.entity.place,
+            request.pattern.place,
+            request.plan.entity.place,
         )
 
 
@@ -143,7 +153,7 @@ def index_back_pressure(subject: Subject) -> Iterator[Finding]:
         billing = table.schema.billing
         if index.kind != "GSI" or not isinstance(billing, Provisioned):
             continue
-        needed = units_a_second(subject.works, table.schema, index.name, peak=True)
+        needed = index_units_per_second(subject.requests, table.schema, index.name, peak=True)
         problem = _capacity_problem(table, index, billing, needed)
         if problem:
             write = max(billing.write, int(needed) + 1)
@@ -187,33 +197,33 @@ def hot_projected_attribute(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Using Global Secondary Indexes in DynamoDB" (write throughput considerations).
     """
-    for work in subject.works:
-        rate = work.rate
-        if work.plan.operation != "UpdateItem" or rate is None:
+    for request in subject.requests:
+        rate = request.rate
+        if request.plan.operation != "UpdateItem" or rate is None:
             continue
-        copies = _copy_units(work)
-        per_second = sum(copies.values()) * rate.average
+        copy_units = _copy_units(request)
+        per_second = sum(copy_units.values()) * rate.average
         if subject.is_notable(per_second):
-            changed = ", ".join(dict.fromkeys(action.path.field for action in work.plan.actions))
+            changed = ", ".join(dict.fromkeys(action.path.field for action in request.plan.actions))
             yield hot_projected_attribute.finding(
-                work.pattern.name,
-                f"{work.pattern.name} rewrites copies in {', '.join(copies)} when it changes {changed}:"
-                f" {number(sum(copies.values()))} write units per call, ${monthly_price(per_second):,.0f} per"
+                request.pattern.name,
+                f"{request.pattern.name} rewrites copies in {', '.join(copy_units)} when it changes {changed}:"
+                f" {number(sum(copy_units.values()))} write units per call, ${monthly_price(per_second):,.0f} per"
                 f" month at {number(rate.average)} calls per second",
                 f"leave {changed} out of the projections, or keep it in its own item",
-                work.pattern.place,
-                work.plan.entity.place,
+                request.pattern.place,
+                request.plan.entity.place,
             )
 
 
-def _copy_units(work: Work) -> dict[str, float]:
+def _copy_units(request: PlannedRequest) -> dict[str, float]:
     """Return the write units that a write uses on indexes whose keys it does not change, by index name.
 
     The write updates these indexes only because they project a changed attribute.
     """
-    changed = {action.path.field for action in work.plan.actions}
+    changed = {action.path.field for action in request.plan.actions}
     return {
-        bound.index.name: work.units.indexes[bound.index.name]
-        for bound in work.plan.entity.indexes
-        if bound.index.name in work.units.indexes and not changed & set(bound.depends_on)
+        bound.index.name: request.units.indexes[bound.index.name]
+        for bound in request.plan.entity.indexes
+        if bound.index.name in request.units.indexes and not changed & set(bound.depends_on)
     }

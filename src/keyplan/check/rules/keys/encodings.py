@@ -16,7 +16,7 @@ from keyplan.check.field_names import (
     words_of,
 )
 from keyplan.check.finding import Finding, Severity
-from keyplan.check.key_overlap import as_template, shared
+from keyplan.check.key_overlap import as_template, common_key
 from keyplan.check.rule import design_rule
 from keyplan.check.sort_order import order_of
 from keyplan.check.subject import Subject
@@ -187,29 +187,35 @@ def mixed_key_encodings(subject: Subject) -> Iterator[Finding]:
     """
     for table in subject.tables:
         for index in (None, *table.schema.indexes):
-            for (first, ours), (other, theirs) in combinations(_keys_in(table, index), 2):
-                yield from _mixed(first, ours, other, theirs, table.schema.where(index))
+            for (first, first_key), (other, other_key) in combinations(_keys_in(table, index), 2):
+                yield from _differing_sort_keys(first, first_key, other, other_key, table.schema.where(index))
 
 
 def _keys_in(table: Table, index: Index | None) -> list[tuple[EntitySpec, BoundKey]]:
     return [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
 
 
-def _mixed(first: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey, where: str) -> Iterator[Finding]:
-    if shared(ours.partition, theirs.partition) is None:
+def _differing_sort_keys(
+    first: EntitySpec, first_key: BoundKey, other: EntitySpec, other_key: BoundKey, key_owner: str
+) -> Iterator[Finding]:
+    if common_key(first_key.partition, other_key.partition) is None:
         return
-    for part, their_part in zip(ours.sort, theirs.sort, strict=True):
-        left, right = as_template(part), as_template(their_part)
-        pair = _differing_encodings(left, right) if left is not None and right is not None else None
+    for part, other_part in zip(first_key.sort, other_key.sort, strict=True):
+        first_template, other_template = as_template(part), as_template(other_part)
+        pair = (
+            _differing_encodings(first_template, other_template)
+            if first_template is not None and other_template is not None
+            else None
+        )
         if pair is not None:
             yield mixed_key_encodings.finding(
                 other.name,
-                f"a query of {where} sorts {first.name} and {other.name} apart: {part.attribute} encodes"
+                f"a query of {key_owner} sorts {first.name} and {other.name} apart: {part.attribute} encodes"
                 f" {pair[0].name} as {pair[0].spec or 'plain text'} in {part.text} and as"
-                f" {pair[1].spec or 'plain text'} in {their_part.text}",
+                f" {pair[1].spec or 'plain text'} in {other_part.text}",
                 f"write {{{pair[1].name}{':' + pair[0].spec if pair[0].spec else ''}}} in both",
-                theirs.place,
-                ours.place,
+                other_key.place,
+                first_key.place,
             )
 
 
@@ -223,8 +229,8 @@ def _differing_encodings(left: BoundTemplate, right: BoundTemplate) -> tuple[Bou
                 return None
             continue
         names = first.encoding.name, second.encoding.name
-        both_times = set(names) <= _TIME_ENCODINGS
-        if names[0] != names[1] and (both_times or first.name == second.name):
+        are_times = set(names) <= _TIME_ENCODINGS
+        if names[0] != names[1] and (are_times or first.name == second.name):
             return first, second
         if first.field.type is not second.field.type:
             return None
@@ -250,17 +256,17 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
     for _, entity in subject.entities:
         reported: set[str] = set()
         for bound in (entity.key, *entity.indexes):
-            where = entity.schema.where(bound.index)
+            key_owner = entity.schema.where(bound.index)
             for name in (name for part in bound.sort for name in part.fields):
                 field = entity.fields[name].declared
-                free = field.type is str and field.choices is None and field.pattern is None
-                time = kind_of(entity.fields[name]) == "timestamp" or is_time_name(name)
-                if name in reported or not free or not time:
+                is_free_text = field.type is str and field.choices is None and field.pattern is None
+                is_time = kind_of(entity.fields[name]) == "timestamp" or is_time_name(name)
+                if name in reported or not is_free_text or not is_time:
                     continue
                 reported.add(name)
                 yield timestamp_as_text.finding(
                     entity.name,
-                    f"items of {where} do not sort by time if {entity.name}.{name} has several forms (.500Z and Z,"
+                    f"items of {key_owner} do not sort by time if {entity.name}.{name} has several forms (.500Z and Z,"
                     " offsets): it is text without a pattern",
                     f"declare {name} as datetime or date, or restrict its form with Field(pattern=...)",
                     entity.place.at(f"{name}: "),
@@ -297,7 +303,8 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
     if not template.reversible:
         yield irreversible_key.finding(
             entity.name,
-            f"store_key_fields={_written(entity)} saves nothing: {part.attribute} of {entity.name} ({template.text})"
+            f"store_key_fields={_declared_store_key_fields(entity)} saves nothing: {part.attribute} of"
+            f" {entity.name} ({template.text})"
             " cannot be parsed, so its fields are stored",
             "use placeholders that can be read back, or remove the option",
             entity.key.place.at(template.text),
@@ -318,17 +325,17 @@ def _irreversible(entity: EntitySpec, part: BoundKeyAttribute, template: BoundTe
             )
 
 
-def _written(entity: EntitySpec) -> str:
+def _declared_store_key_fields(entity: EntitySpec) -> str:
     """Return the argument `store_key_fields=` of an entity's declaration as source code."""
     return repr(list(entity.store_key_fields)) if isinstance(entity.store_key_fields, tuple) else "False"
 
 
 def _is_stored_unit(entity: EntitySpec, placeholder: BoundPlaceholder) -> bool:
-    """Return True if the declared precision of a field, such as `stored="iso_ms"`, is the precision of the
+    """Return True if the declared precision of a field, such as `field="iso_ms"`, is the precision of the
     placeholder.
     """
-    stored = entity.fields[placeholder.name].stored
-    return stored is not None and stored.rpartition("_")[2] == placeholder.spec.rpartition("_")[2]
+    field = entity.fields[placeholder.name].stored
+    return field is not None and field.rpartition("_")[2] == placeholder.spec.rpartition("_")[2]
 
 
 _PLAIN_SPECS = frozenset({"", "utc_us", "date"})
@@ -356,7 +363,7 @@ def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
             continue
         entity, bound = keys[0]
         if bound.only_if is None and _only_joins_fields(entity, bound):
-            written = ", ".join(
+            arguments = ", ".join(
                 f"{role}=({', '.join(repr(name) for part in parts for name in part.fields)},)"
                 for role, parts in (("pk", bound.partition), ("sk", bound.sort))
                 if parts
@@ -365,7 +372,7 @@ def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
                 index.name,
                 f"updates must keep the key of index {index.name} in step although it only joins fields of"
                 f" {entity.name}: {' and '.join(part.text for part in bound.attributes)}",
-                f"let the index read the fields: GSI({index.name!r}, {written})",
+                f"let the index read the fields: GSI({index.name!r}, {arguments})",
                 index.place,
                 bound.place,
             )
@@ -411,18 +418,18 @@ def order_by_random_id(subject: Subject) -> Iterator[Finding]:
             continue
         for entity in plan.entities:
             first = next(iter(order_of(plan, entity)), None)
-            stored = entity.fields.get(first.field) if first is not None else None
-            if stored is None or is_time_ordered_id(stored):
+            field = entity.fields.get(first.field) if first is not None else None
+            if field is None or is_time_ordered_id(field):
                 continue
-            if not (stored.annotation is UUID or (stored.annotation is str and is_identifier_name(stored.name))):
+            if not (field.annotation is UUID or (field.annotation is str and is_identifier_name(field.name))):
                 continue
             yield order_by_random_id.finding(
                 pattern.name,
                 f"{pattern.name} does not return the newest items first: the sort key of {entity.name} orders by"
-                f" {stored.name}, an ID",
-                f"put a timestamp before {stored.name} in the sort key, or declare ordered_by={stored.name!r}"
+                f" {field.name}, an ID",
+                f"put a timestamp before {field.name} in the sort key, or declare ordered_by={field.name!r}"
                 " if IDs increase with time",
                 pattern.place,
                 entity.place,
-                severity="warning" if stored.annotation is UUID else "advice",
+                severity="warning" if field.annotation is UUID else "advice",
             )

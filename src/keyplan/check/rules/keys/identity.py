@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from keyplan.check.field_names import (
+    id_outside_key,
     is_identifier,
     is_key_of_period,
     is_time_by_type,
     is_time_name,
     kind_of,
-    own_id,
     words_of,
 )
 from keyplan.check.finding import Finding
-from keyplan.check.key_overlap import are_disjoint, as_template, is_unlikely, overlap, shared, skeleton
+from keyplan.check.key_overlap import are_disjoint, as_template, common_key, is_unlikely, overlap, skeleton
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.design.conditions.conditions import paths_of
@@ -53,7 +53,7 @@ optional_primary_key = fault_rule(
 
 
 @dataclass(frozen=True)
-class _Owner:
+class _KeyOwner:
     """The owner of a key: an entity, or a unique constraint whose values are reserved by additional items."""
 
     entity: str
@@ -85,54 +85,55 @@ def key_collision(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Core components of Amazon DynamoDB" (primary key); API reference, PutItem.
     """
     for table in subject.tables:
-        for first, other in combinations(_owners(table), 2):
-            overlap = shared(first.key.attributes, other.key.attributes)
+        for first, other in combinations(_key_owners(table), 2):
+            overlap = common_key(first.key.attributes, other.key.attributes)
             if overlap is not None and not is_unlikely(overlap):
-                yield _same_key(first, other, overlap)
+                yield _key_collision(first, other, overlap)
             elif overlap is None and first.is_entity and other.is_entity:
-                yield from _same_prefix(first, other)
+                yield from _prefix_collision(first, other)
 
 
-def _owners(table: Table) -> Iterator[_Owner]:
+def _key_owners(table: Table) -> Iterator[_KeyOwner]:
     for entity in table.entities:
-        yield _Owner(entity.name, entity.name, entity.key, entity.key.place, is_entity=True)
+        yield _KeyOwner(entity.name, entity.name, entity.key, entity.key.place, is_entity=True)
     for entity in table.entities:
         for rule in entity.sentinels:
             name = f"the sentinel of {entity.name}'s unique {', '.join(rule.fields)}"
-            yield _Owner(entity.name, name, rule.key, rule.key.place, is_entity=False)
+            yield _KeyOwner(entity.name, name, rule.key, rule.key.place, is_entity=False)
 
 
-def _same_key(first: _Owner, other: _Owner, overlap: Overlap) -> Finding:
+def _key_collision(first: _KeyOwner, other: _KeyOwner, overlap: Overlap) -> Finding:
     texts = " and ".join(
         f"{part.attribute} = {text}" for part, text in zip(other.key.attributes, overlap.texts, strict=False)
     )
-    sure = overlap.plain and overlap.certain
-    how = f"both {'' if sure else 'may '}have {texts or 'the same numbers'}"
+    is_certain = overlap.plain and overlap.certain
+    collision = f"both {'' if is_certain else 'may '}have {texts or 'the same numbers'}"
     if not overlap.plain:
-        how += " if a value contains the other's separator"
+        collision += " if a value contains the other's separator"
     return key_collision.finding(
         other.entity,
-        f"{first.name} ({first.key.text}) and {other.name} ({other.key.text}) can overwrite each other: {how}",
+        f"{first.name} ({first.key.text}) and {other.name} ({other.key.text}) can overwrite each other: {collision}",
         f"start the key of one of them with its own text, such as {other.entity.upper()}#",
         other.place,
         first.place,
-        severity="error" if sure else "warning",
+        severity="error" if is_certain else "warning",
     )
 
 
-def _same_prefix(first: _Owner, other: _Owner) -> Iterator[Finding]:
-    ours, theirs = as_template(first.key.partition[0]), as_template(other.key.partition[0])
-    if ours is None or theirs is None or are_disjoint(ours, theirs):
+def _prefix_collision(first: _KeyOwner, other: _KeyOwner) -> Iterator[Finding]:
+    first_template, other_template = as_template(first.key.partition[0]), as_template(other.key.partition[0])
+    if first_template is None or other_template is None or are_disjoint(first_template, other_template):
         return
-    placeholders = _differing_placeholders(ours, theirs)
+    placeholders = _differing_placeholders(first_template, other_template)
     if placeholders is None:
         return
-    shared_key = overlap((ours,), (theirs,))
+    shared_key = overlap((first_template,), (other_template,))
     if shared_key is None or not shared_key.plain:
         return
     yield key_collision.finding(
         other.entity,
-        f"{first.name} and {other.name} can share the partition {shared_key.text}: after the prefix of {theirs.text}"
+        f"{first.name} and {other.name} can share the partition {shared_key.text}: after the prefix of"
+        f" {other_template.text}"
         f" one has {placeholders[0].name} ({placeholders[0].field.type_name}), the other {placeholders[1].name}"
         f" ({placeholders[1].field.type_name})",
         f"give the IDs of {other.name} their own prefix",
@@ -143,16 +144,16 @@ def _same_prefix(first: _Owner, other: _Owner) -> Iterator[Finding]:
 
 
 def _differing_placeholders(
-    ours: BoundTemplate, theirs: BoundTemplate
+    first_template: BoundTemplate, other_template: BoundTemplate
 ) -> tuple[BoundPlaceholder, BoundPlaceholder] | None:
     """Return the first pair of placeholders, at the same position of two templates, that contain values of different
     kinds, such as a date and an ID.
 
     Return None if no such pair exists, or if the literal texts of the templates differ.
     """
-    if skeleton(ours) != skeleton(theirs) or not ours.literal_prefix:
+    if skeleton(first_template) != skeleton(other_template) or not first_template.literal_prefix:
         return None
-    for first, second in zip(ours.placeholders, theirs.placeholders, strict=True):
+    for first, second in zip(first_template.placeholders, other_template.placeholders, strict=True):
         if first.field.type is not second.field.type:
             return first, second
         if is_time_name(first.name) is not is_time_name(second.name):
@@ -196,12 +197,13 @@ def missing_entity_prefix(subject: Subject) -> Iterator[Finding]:
     for table in subject.tables:
         if len(table.entities) < 2 or table.schema.discriminator is not None:
             continue
-        bare = [entity for entity in table.entities if not _has_literal(entity)]
-        for entity in bare if len(bare) > 1 else ():
+        without_prefix = [entity for entity in table.entities if not _has_literal(entity)]
+        for entity in without_prefix if len(without_prefix) > 1 else ():
             yield missing_entity_prefix.finding(
                 entity.name,
                 f"programs and consumers cannot recognize an item of {entity.name}: its key"
-                f" ({entity.key.text}) has no literal text, and {len(bare)} of the {len(table.entities)} entities of"
+                f" ({entity.key.text}) has no literal text, and {len(without_prefix)} of the"
+                f" {len(table.entities)} entities of"
                 f" table {table.name} have none",
                 f"start the key with a prefix such as {entity.name.upper()}#, or declare the table with"
                 ' discriminator="entity_type"',
@@ -289,8 +291,8 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Core components of Amazon DynamoDB" (primary key); API reference, PutItem.
     """
     for table, entity in subject.entities:
-        creates = any(work.plan.operation != "DeleteItem" for work in subject.writes_of(entity))
-        if not creates and any(not pattern.plan.reading for pattern in table.patterns):
+        has_writes = any(write.plan.operation != "DeleteItem" for write in subject.writes_of(entity))
+        if not has_writes and any(not pattern.plan.reading for pattern in table.patterns):
             continue
         for part in entity.key.sort:
             names = list(part.fields)
@@ -306,23 +308,25 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
                     item=entity.name,
                     cause=" ".join(names),
                 )
-        own = own_id(entity)
+        id_field = id_outside_key(entity)
         has_id = any(is_identifier(entity.fields[name]) for name in entity.key.fields)
         has_put = any(pattern.kind == "put" and pattern.plan.entity is entity for pattern in table.patterns)
-        if own is not None and is_key_of_period(entity) and (has_id or not has_put):  # otherwise KP606 reports the put
-            yield _same_period(entity, own)
+        if (
+            id_field is not None and is_key_of_period(entity) and (has_id or not has_put)
+        ):  # otherwise KP606 reports the put
+            yield _same_period(entity, id_field)
 
 
-def _same_period(entity: EntitySpec, own: StoredField) -> Finding:
+def _same_period(entity: EntitySpec, id_field: StoredField) -> Finding:
     period = entity.key.sort[-1].text
     return timestamp_only_identity.finding(
         entity.name,
         f"two items of {entity.name} with the same {period} overwrite each other: the key ({entity.key.text}) does not"
-        f" contain {own.name}",
-        f"append {{{own.name}}} to the sort key",
+        f" contain {id_field.name}",
+        f"append {{{id_field.name}}} to the sort key",
         entity.key.place,
-        entity.place.at(own.name),
-        severity="warning" if kind_of(own) == "id" else "advice",
+        entity.place.at(id_field.name),
+        severity="warning" if kind_of(id_field) == "id" else "advice",
     )
 
 
@@ -335,10 +339,10 @@ def _is_timestamp(entity: EntitySpec, part: BoundKeyAttribute, name: str) -> boo
     )
     if any(placeholder.spec in PERIODS_S for placeholder in placeholders):
         return not all(placeholder.spec in PERIODS_S for placeholder in placeholders)
-    stored = entity.fields[name]
-    if kind_of(stored) is not None:
-        return kind_of(stored) == "timestamp"
-    return stored.annotation in {str, int, float} and _TIMESTAMP_NAME.search(words_of(name)) is not None
+    field = entity.fields[name]
+    if kind_of(field) is not None:
+        return kind_of(field) == "timestamp"
+    return field.annotation in {str, int, float} and _TIMESTAMP_NAME.search(words_of(name)) is not None
 
 
 @design_rule("KP217", "warning")
@@ -386,14 +390,14 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
 
 def _shard_only_fields(parts: Iterable[BoundKeyAttribute | KeyValue]) -> list[str]:
     """Return the fields of which the given key attributes contain only the shard number, not the value."""
-    shards: dict[str, bool] = {}
+    is_shard_only: dict[str, bool] = {}
     for part in parts:
         placeholders = part.template.placeholders if part.template is not None else ()
         names = part.fields if isinstance(part, BoundKeyAttribute) else part.sources
         for name in names:
-            only = [bool(placeholder.shards) for placeholder in placeholders if placeholder.name == name]
-            shards[name] = shards.get(name, True) and bool(only) and all(only)
-    return [name for name, only in shards.items() if only]
+            is_shard = [bool(placeholder.shards) for placeholder in placeholders if placeholder.name == name]
+            is_shard_only[name] = is_shard_only.get(name, True) and bool(is_shard) and all(is_shard)
+    return [name for name, is_shard in is_shard_only.items() if is_shard]
 
 
 def _queried_by_shard(condition: KeySelection) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from keyplan.check.field_names import is_identifier, is_tenant_name, kind_of
 from keyplan.check.finding import Finding
-from keyplan.check.key_overlap import captured_by, partition_shared, shared
+from keyplan.check.key_overlap import capture_of, common_key, may_share_partition
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.design.conditions.conditions import paths_of
@@ -70,22 +70,22 @@ def _stored_attributes(table: Table) -> set[str]:
 
 
 def _unknown_ttl(table: Table) -> Iterator[Finding]:
-    stored = _stored_attributes(table)
+    attributes = _stored_attributes(table)
     for ttl in table.schema.ttls if table.entities else ():
-        if ttl.attribute not in stored:
+        if ttl.attribute not in attributes:
             problem = f"nothing in table {table.name} expires: no entity stores {ttl.attribute}"
-            yield _unknown(table.name, problem, ttl.attribute, stored, table.schema.place.at("ttl="))
+            yield _unknown(table.name, problem, ttl.attribute, attributes, table.schema.place.at("ttl="))
 
 
 def _unknown_projected(table: Table) -> Iterator[Finding]:
-    stored = _stored_attributes(table) | set(table.schema.key_attributes())
+    attributes = _stored_attributes(table) | set(table.schema.key_attributes())
     if table.schema.discriminator is not None:
-        stored.add(table.schema.discriminator)
+        attributes.add(table.schema.discriminator)
     for index in table.schema.indexes:
         for name in index.project if isinstance(index.project, tuple) and table.entities else ():
-            if name not in stored:
+            if name not in attributes:
                 problem = f"index {index.name} projects {name}, which no entity of table {table.name} stores"
-                yield _unknown(index.name, problem, name, stored, index.place)
+                yield _unknown(index.name, problem, name, attributes, index.place)
 
 
 def _unknown_order(pattern: str, facts: Facts, plan: Plan, place: Place) -> Iterator[Finding]:
@@ -97,8 +97,8 @@ def _unknown_order(pattern: str, facts: Facts, plan: Plan, place: Place) -> Iter
 
 
 def _unknown(subject: str, problem: str, name: str, known_names: set[str], place: Place) -> Finding:
-    close = get_close_matches(name, sorted(known_names), n=3) or sorted(known_names)
-    return unknown_name.finding(subject, problem, f"use one of {', '.join(close) or 'none'}", place)
+    candidates = get_close_matches(name, sorted(known_names), n=3) or sorted(known_names)
+    return unknown_name.finding(subject, problem, f"use one of {', '.join(candidates) or 'none'}", place)
 
 
 @design_rule("KP204", "error", "warning", "advice")
@@ -127,11 +127,11 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
             continue
         for other in _other_entities(plan):
             bound = other.key_in(plan.index)
-            if bound is None or not partition_shared(plan.key.partition, bound.partition):
+            if bound is None or not may_share_partition(plan.key.partition, bound.partition):
                 continue
             if _mixes_intentionally(plan, other, bound):
                 continue
-            capture = captured_by(plan.key.sort, bound.sort)
+            capture = capture_of(plan.key.sort, bound.sort)
             if capture is not None:
                 condition = " and ".join(_condition_text(part) for part in plan.key.sort)
                 yield prefix_capture.finding(
@@ -156,9 +156,9 @@ def _mixes_intentionally(plan: Plan, other: EntitySpec, bound: BoundKey) -> bool
         return False
     if index_holds_discriminator(plan):
         return True
-    own = plan.entity.key_in(plan.index)
-    alike = own is not None and key_text(own.sort) == key_text(bound.sort)
-    return alike and shared(plan.entity.key.attributes, other.key.attributes) is None
+    requested_key = plan.entity.key_in(plan.index)
+    same_sort_key = requested_key is not None and key_text(requested_key.sort) == key_text(bound.sort)
+    return same_sort_key and common_key(plan.entity.key.attributes, other.key.attributes) is None
 
 
 def _are_separate(plan: Plan, other: EntitySpec) -> bool:
@@ -169,21 +169,21 @@ def _are_separate(plan: Plan, other: EntitySpec) -> bool:
         return False
     if index_holds_discriminator(plan):
         return True
-    return all(shared(entity.key.attributes, other.key.attributes) is None for entity in plan.entities)
+    return all(common_key(entity.key.attributes, other.key.attributes) is None for entity in plan.entities)
 
 
 def _is_written_out(condition: SortCondition, plan: Plan) -> bool:
     """Return True if a condition compares the sort key with a string passed to sk.text(...), not with field values."""
     keys = [bound for entity in plan.entities if (bound := entity.key_in(plan.index)) is not None]
-    own = [part.template for bound in keys for part in bound.sort]
-    return condition.low.template is not None and all(condition.low.template is not template for template in own)
+    templates = [part.template for bound in keys for part in bound.sort]
+    return condition.low.template is not None and all(condition.low.template is not template for template in templates)
 
 
 def _condition_text(condition: SortCondition) -> str:
     value = condition.low
     text = value.template.text if value.template is not None else f"{{{', '.join(value.sources)}}}"
-    what = f'"{text}"' if value.part == "whole" else f"on {text}"
-    return f"{condition.attribute} {condition.op} {what}"
+    operand = f'"{text}"' if value.part == "whole" else f"on {text}"
+    return f"{condition.attribute} {condition.op} {operand}"
 
 
 def _other_entities(plan: Plan) -> Iterator[EntitySpec]:
@@ -212,24 +212,26 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
         tenant = _tenant_of(entity)
         if tenant is None:
             continue
-        marked = kind_of(entity.fields[tenant]) == "tenant"
-        late = [bound for bound in (entity.key, *entity.indexes) if bound.partition[0].fields[:1] != (tenant,)]
-        late = [
+        is_marked = kind_of(entity.fields[tenant]) == "tenant"
+        keys_without_tenant = [
+            bound for bound in (entity.key, *entity.indexes) if bound.partition[0].fields[:1] != (tenant,)
+        ]
+        keys_without_tenant = [
             bound
-            for bound in late
+            for bound in keys_without_tenant
             if bound.index is None
             or not any(_reads_all_tenants(read, entity, tenant) for read in subject.readers_of(table, bound.index))
         ]
-        if late:
-            where = [entity.schema.where(bound.index) for bound in late]
+        if keys_without_tenant:
+            key_owners = [entity.schema.where(bound.index) for bound in keys_without_tenant]
             yield tenant_not_leading_key.finding(
                 entity.name,
-                f"IAM cannot isolate tenants of {entity.name}: the partition key of {', '.join(where)} does"
+                f"IAM cannot isolate tenants of {entity.name}: the partition key of {', '.join(key_owners)} does"
                 f" not start with {tenant}",
                 f"start the partition key with {{{tenant}}}",
-                late[0].place,
+                keys_without_tenant[0].place,
                 entity.place,
-                severity="warning" if marked else "advice",
+                severity="warning" if is_marked else "advice",
             )
 
 
@@ -253,8 +255,8 @@ def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         for entity in plan.entities:
             tenant = _tenant_of(entity)
-            leads = tenant is not None and tenant in entity.key.partition[0].fields
-            if leads and tenant is not None and _reads_all_tenants(pattern, entity, tenant):
+            is_in_key = tenant is not None and tenant in entity.key.partition[0].fields
+            if is_in_key and tenant is not None and _reads_all_tenants(pattern, entity, tenant):
                 index = plan.index
                 yield read_of_all_tenants.finding(
                     pattern.name,

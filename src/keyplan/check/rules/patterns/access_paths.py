@@ -9,11 +9,11 @@ from uuid import UUID
 from keyplan import limits
 from keyplan.check.field_names import has_time_ordered_type
 from keyplan.check.finding import Finding, number, with_article
-from keyplan.check.key_overlap import partition_shared, shared
+from keyplan.check.key_overlap import common_key, may_share_partition
 from keyplan.check.relations import replaced_entities, steps_in
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
-from keyplan.cost.prices import HOURS_A_MONTH
+from keyplan.cost.prices import HOURS_PER_MONTH
 from keyplan.cost.selectivity import partition_fields, share_in_index
 from keyplan.cost.sizes import entry_size
 from keyplan.design.conditions.conditions import equal_fields
@@ -137,11 +137,11 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
             continue
         if plan.index is not None and _is_sparse(table, plan.index):
             continue
-        what = table.schema.where(plan.index)
+        target = table.schema.where(plan.index)
         units = None if total is None else total / limits.READ_UNIT_BYTES / (1 if plan.consistent else 2)
         rate = pattern.facts.rate
         if rate is not None and units is not None:
-            price = units * rate.average * HOURS_A_MONTH * 3600 * subject.book["read_unit"]
+            price = units * rate.average * HOURS_PER_MONTH * 3600 * subject.book["read_unit"]
             if price < subject.design.cost_floor:
                 continue
         size = (
@@ -151,12 +151,12 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
         )
         yield full_table_scan.finding(
             pattern.name,
-            f"{pattern.name} reads all of {what}, {size}, and every entity in it: the cost grows with the table",
+            f"{pattern.name} reads all of {target}, {size}, and every entity in it: the cost grows with the table",
             "add an index with the requested items, keep a counter, or read an export",
             pattern.place,
             table.schema.place_of(plan.index),
             item=pattern.name,
-            cause=what,
+            cause=target,
         )
 
 
@@ -227,17 +227,17 @@ def mixed_entity_read(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if plan.operation != "Query" or plan.key is None or plan.faults:
             continue
-        strangers = _unrequested_entities(plan) if not plan.key.sort else []
-        if strangers:
+        unrequested = _unrequested_entities(plan) if not plan.key.sort else []
+        if unrequested:
             yield mixed_entity_read.finding(
                 pattern.name,
-                f"{pattern.name} pays for items of {', '.join(strangers)} and drops them: it reads a whole"
+                f"{pattern.name} pays for items of {', '.join(unrequested)} and drops them: it reads a whole"
                 f" partition for {', '.join(entity.name for entity in plan.entities)}",
                 "add a prefix of the sort key to the condition, or add these entities to the pattern",
                 pattern.place,
                 plan.schema.place_of(plan.index),
                 item=pattern.name,
-                cause=" ".join([*(entity.name for entity in plan.entities), "", *strangers]),
+                cause=" ".join([*(entity.name for entity in plan.entities), "", *unrequested]),
             )
         yield from _indistinguishable(pattern.name, plan)
 
@@ -247,7 +247,7 @@ def _unrequested_entities(plan: Plan) -> list[str]:
     unrequested = []
     for other in plan.siblings:
         bound = other.key_in(plan.index) if other not in plan.entities else None
-        if bound is not None and partition_shared(plan.key.partition, bound.partition):
+        if bound is not None and may_share_partition(plan.key.partition, bound.partition):
             unrequested.append(f"{other.name} ({bound.text})")
     return unrequested
 
@@ -256,7 +256,7 @@ def _indistinguishable(name: str, plan: Plan) -> Iterator[Finding]:
     if plan.schema.discriminator is not None:
         return
     for first, second in combinations(plan.entities, 2):
-        overlap = shared(first.key.attributes, second.key.attributes)
+        overlap = common_key(first.key.attributes, second.key.attributes)
         if overlap is not None and overlap.plain:
             yield mixed_entity_read.finding(
                 name,
@@ -287,9 +287,9 @@ def filter_served_by_index(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if plan.operation not in {"Query", "Scan"} or plan.consistent or len(plan.entities) > 1:
             continue
-        serving = _serving_index(plan)
-        if serving is not None:
-            field, bound = serving
+        match = _serving_index(plan)
+        if match is not None:
+            field, bound = match
             yield filter_served_by_index.finding(
                 pattern.name,
                 f"{pattern.name} pays for items that its filter by {field} drops; index {bound.index.name}"
@@ -308,14 +308,14 @@ def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
             continue
         partition = [name for part in bound.partition for name in part.fields]
         leading = [*partition, *(bound.sort[0].fields[:1] if bound.sort else ())]
-        used = [name for name in leading if name in filtered]
+        filtered_fields = [name for name in leading if name in filtered]
         if (
-            used
+            filtered_fields
             and partition
             and all(name in fields or name in filtered for name in partition)
             and fields <= set(leading)
         ):
-            return used[0], bound
+            return filtered_fields[0], bound
     return None
 
 
@@ -338,9 +338,9 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
         if plan.operation != "Query" or not single or plan.walk is not None or plan.faults:
             continue
         key = plan.entity.key
-        pinned = _pinned_fields(plan)
+        fixed_fields = _fixed_fields(plan)
         # A query with more fields than the key also checks them, for example the owner. A get does not.
-        if key.fields and (set(key.fields) == pinned or (plan.index is None and set(key.fields) <= pinned)):
+        if key.fields and (set(key.fields) == fixed_fields or (plan.index is None and set(key.fields) <= fixed_fields)):
             yield query_for_single_item.finding(
                 pattern.name,
                 f"{pattern.name} queries for a single item, {with_article(plan.entity.name)} with its"
@@ -351,7 +351,7 @@ def query_for_single_item(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _pinned_fields(plan: Plan) -> set[str]:
+def _fixed_fields(plan: Plan) -> set[str]:
     """Return the fields for which a query requires one value. The result is empty for an index that does not project
     whole items.
     """
@@ -362,21 +362,21 @@ def _pinned_fields(plan: Plan) -> set[str]:
         return set()
     equal = [*plan.key.partition, *(condition.low for condition in plan.key.sort if condition.op == "=")]
     whole_values = {value.attribute: value for value in equal if value.part == "whole"}
-    named = [
+    fixed_parts = [
         part
         for part in bound.attributes
         if part.attribute in whole_values and _has_same_template(whole_values[part.attribute], part)
     ]
-    if plan.index is None and len(named) == len(bound.attributes):
+    if plan.index is None and len(fixed_parts) == len(bound.attributes):
         return set(bound.fields)
     lossy = {
         placeholder.name
-        for part in named
+        for part in fixed_parts
         if part.template
         for placeholder in part.template.placeholders
         if not placeholder.encoding.reversible
     }
-    return {name for part in named for name in part.fields} - lossy
+    return {name for part in fixed_parts for name in part.fields} - lossy
 
 
 def _has_same_template(value: KeyValue, part: BoundKeyAttribute) -> bool:
@@ -413,20 +413,20 @@ def entity_never_used(subject: Subject) -> Iterator[Finding]:
         reading = {entity for step in steps if step.reading for entity in step.entities}
         read = reading | {step.entity for step in steps if _depends_on_item(step)}
         read |= {entity for consumer in table.consumers for entity in consumer.entities}
-        elsewhere = table.schema.stream is not None and not table.consumers
+        has_unknown_readers = table.schema.stream is not None and not table.consumers
         for entity in table.entities:
             unwritten = bool(written) and entity not in written | outdated
-            unread = bool(reading) and entity not in read and not elsewhere
+            unread = bool(reading) and entity not in read and not has_unknown_readers
             if unwritten or unread:
-                does = "writes or reads" if unwritten and unread else "writes" if unwritten else "reads"
+                verb = "writes or reads" if unwritten and unread else "writes" if unwritten else "reads"
                 yield entity_never_used.finding(
                     entity.name,
-                    f"no pattern {does} {entity.name}",
-                    f"declare the pattern that {does} it, which can need another key or index, or remove the entity",
+                    f"no pattern {verb} {entity.name}",
+                    f"declare the pattern that {verb} it, which can need another key or index, or remove the entity",
                     entity.place,
                     table.schema.place,
                     item=entity.name,
-                    cause=f"{table.name} {does}",
+                    cause=f"{table.name} {verb}",
                 )
 
 

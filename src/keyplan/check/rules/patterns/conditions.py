@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from keyplan.check.finding import Finding
-from keyplan.check.key_overlap import as_template, begins, overlap, template_of
+from keyplan.check.key_overlap import as_template, overlap, prefix_overlap, template_of
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.design.conditions.conditions import (
@@ -144,23 +144,23 @@ def _key_parts(entity: EntitySpec, plan: Plan, value: KeyValue) -> list[BoundKey
 
 
 def _mismatch_reason(op: SortOp, value: KeyValue, part: BoundKeyAttribute) -> str | None:
-    wrong = _invalid_constant(value)
-    if wrong is not None:
-        return wrong
+    reason = _invalid_constant(value)
+    if reason is not None:
+        return reason
     if part.type_code == "N" and (value.type_code == "S" or op == "begins_with"):
         return f"{part.attribute} is a Number"
     if value.template is None or value.template is part.template or op not in {"=", "begins_with"}:
         return None
-    queried, stored = template_of(value), as_template(part)
-    if queried is None or stored is None:
+    query_template, key_template = template_of(value), as_template(part)
+    if query_template is None or key_template is None:
         return None
     if op == "=":
-        common = overlap((queried,), (stored,))
-        return None if common is not None and common.plain else f"no key {stored.text} equals it"
+        overlapping = overlap((query_template,), (key_template,))
+        return None if overlapping is not None and overlapping.plain else f"no key {key_template.text} equals it"
     if value.part != "whole":
         return None
-    prefix = begins(queried, stored, frozenset(queried.fields))
-    return None if prefix is not None and prefix.plain else f"no key {stored.text} starts with it"
+    prefix = prefix_overlap(query_template, key_template, frozenset(query_template.fields))
+    return None if prefix is not None and prefix.plain else f"no key {key_template.text} starts with it"
 
 
 def _invalid_constant(value: KeyValue) -> str | None:
@@ -192,10 +192,14 @@ def _impossible_comparisons(
         if isinstance(operand, Condition):
             yield from _impossible_comparisons(operand, entities)
     for path, value, is_equal in _comparisons(condition):
-        having = [entity for entity in entities if path.field in entity.fields]
-        never = _cannot_equal if is_equal else _has_other_type
-        if len(path.parts) == 1 and having and all(never(entity.fields[path.field], value) for entity in having):
-            yield having[0], path.field, value
+        candidates = [entity for entity in entities if path.field in entity.fields]
+        is_impossible = _cannot_equal if is_equal else _has_other_type
+        if (
+            len(path.parts) == 1
+            and candidates
+            and all(is_impossible(entity.fields[path.field], value) for entity in candidates)
+        ):
+            yield candidates[0], path.field, value
 
 
 def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, object]]:
@@ -226,16 +230,16 @@ def _comparisons(condition: Condition | None) -> Iterator[tuple[FieldPath, objec
         yield condition.path, condition.argument, False
 
 
-def _cannot_equal(stored: StoredField, value: object) -> bool:
-    if _has_other_type(stored, value):
+def _cannot_equal(field: StoredField, value: object) -> bool:
+    if _has_other_type(field, value):
         return True
-    choices = stored.declared.choices
+    choices = field.declared.choices
     if choices is None or value is None or isinstance(value, (FieldPath, *CALL_SOURCES)):
         return False
-    return value not in [*choices, *stored.declared.stored_choices]
+    return value not in [*choices, *field.declared.stored_choices]
 
 
-def _has_other_type(stored: StoredField, value: object) -> bool:
+def _has_other_type(field: StoredField, value: object) -> bool:
     """Return True if a constant's attribute type differs from the field's, in which case their values are never
     equal.
     """
@@ -243,13 +247,13 @@ def _has_other_type(stored: StoredField, value: object) -> bool:
         return False
     if _is_unstorable(value):
         return True
-    if stored.stored is not None:
+    if field.stored is not None:
         return False
     try:
         code = type_code(type(plain_value(value)))
     except UnstorableTypeError:
         return False
-    return {code, stored.type_code} <= _SCALARS and code != stored.type_code
+    return {code, field.type_code} <= _SCALARS and code != field.type_code
 
 
 def _is_unstorable(value: object) -> bool:
@@ -264,14 +268,14 @@ def _is_unstorable(value: object) -> bool:
 _SCALARS = {"S", "N", "B", "BOOL"}
 
 
-def _comparison_fix(stored: StoredField, value: object) -> str:
+def _comparison_fix(field: StoredField, value: object) -> str:
     if isinstance(value, datetime) and value.tzinfo is None:
         return "give it a time zone: datetime(..., tzinfo=UTC)"
-    choices = _choices_text(stored)
+    choices = _choices_text(field)
     if choices:
         return f"use one of {choices}"
-    return f"compare it with a value of the field's type: {getattr(stored.annotation, '__name__', stored.annotation)}"
+    return f"compare it with a value of the field's type: {getattr(field.annotation, '__name__', field.annotation)}"
 
 
-def _choices_text(stored: StoredField) -> str:
-    return ", ".join(map(repr, stored.declared.stored_choices))
+def _choices_text(field: StoredField) -> str:
+    return ", ".join(map(repr, field.declared.stored_choices))

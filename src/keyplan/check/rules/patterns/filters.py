@@ -11,7 +11,7 @@ from keyplan.check.finding import Finding, Severity, number
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected, read_for
-from keyplan.cost.prices import HOURS_A_MONTH
+from keyplan.cost.prices import HOURS_PER_MONTH
 from keyplan.cost.selectivity import matching_share, partition_fields, stated_values
 from keyplan.design.conditions.conditions import (
     AndCondition,
@@ -28,8 +28,8 @@ from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.parameters import CALL_SOURCES, Source
 from keyplan.design.planning.plan import Plan
 
-_HALF, _MOST = 0.5, 0.9
-_SHOWN_AS_ALL = 0.99
+_WARNING_SHARE, _ERROR_SHARE = 0.5, 0.9
+_MAX_ROUNDED_SHARE = 0.99
 
 
 @design_rule("KP303", "error", "warning")
@@ -56,23 +56,23 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if plan.operation != "Query" or plan.faults:
             continue
-        filtered = _effective_filter(plan)
-        if filtered is None:
+        condition = _effective_filter(plan)
+        if condition is None:
             continue
-        removed = _removed_share(pattern, plan, filtered)
-        better = _alternative_key(plan, filtered)
-        if removed is not None and removed > _HALF:
-            if _wasted_dollars(subject, pattern, removed) < subject.design.cost_floor:
+        removed_share = _removed_share(pattern, plan, condition)
+        alternative = _alternative_key(plan, condition)
+        if removed_share is not None and removed_share > _WARNING_SHARE:
+            if _wasted_dollars(subject, pattern, removed_share) < subject.design.cost_floor:
                 continue
-            yield _waste(pattern, plan, filtered, removed, better)
-        elif removed is None and better is not None:
+            yield _waste_finding(pattern, plan, condition, removed_share, alternative)
+        elif removed_share is None and alternative is not None:
             yield wasteful_filter.finding(
                 pattern.name,
-                f"{pattern.name} filters by {_field_names(filtered)} after reading, and {_key_text(better)}"
+                f"{pattern.name} filters by {_field_names(condition)} after reading, and {_key_text(alternative)}"
                 " answers that by its key",
-                f"query {_key_text(better)} instead: it reads only what it returns",
+                f"query {_key_text(alternative)} instead: it reads only what it returns",
                 pattern.place,
-                better.place,
+                alternative.place,
                 severity="warning",
             )
 
@@ -84,7 +84,7 @@ def _wasted_dollars(subject: Subject, pattern: Pattern[..., Any], removed: float
     rate = pattern.facts.rate
     if rate is None:
         return inf
-    return expected(pattern).units.read * rate.average * removed * HOURS_A_MONTH * 3600 * subject.book["read_unit"]
+    return expected(pattern).units.read * rate.average * removed * HOURS_PER_MONTH * 3600 * subject.book["read_unit"]
 
 
 def _effective_filter(plan: Plan) -> Condition | None:
@@ -94,10 +94,10 @@ def _effective_filter(plan: Plan) -> Condition | None:
     known_values = stated_values(plan, plan.entity)
     values = {name: value for name, value in known_values.items() if not isinstance(value, CALL_SOURCES)}
     parts = plan.filter.parts if isinstance(plan.filter, AndCondition) else (plan.filter,)
-    left = tuple(part for part in parts if not (_repeats_key(part, known_values) or holds(part, values) is True))
-    if len(left) == len(parts):
+    remaining = tuple(part for part in parts if not (_repeats_key(part, known_values) or holds(part, values) is True))
+    if len(remaining) == len(parts):
         return plan.filter
-    return AndCondition(left) if len(left) > 1 else next(iter(left), None)
+    return AndCondition(remaining) if len(remaining) > 1 else next(iter(remaining), None)
 
 
 def _repeats_key(part: Condition, known_values: Mapping[str, Source]) -> bool:
@@ -107,63 +107,66 @@ def _repeats_key(part: Condition, known_values: Mapping[str, Source]) -> bool:
     return len(part.left.parts) == 1 and part.left.field in known_values and known_values[part.left.field] is part.right
 
 
-def _removed_share(pattern: Pattern[..., Any], plan: Plan, filtered: Condition) -> float | None:
+def _removed_share(pattern: Pattern[..., Any], plan: Plan, condition: Condition) -> float | None:
     facts = pattern.facts
     evaluated = facts.expected_scanned or expected(pattern).evaluated
     if facts.expected_items is not None and (facts.expected_scanned or evaluated > facts.expected_items):
         return max(0.0, 1 - facts.expected_items / evaluated)
-    share = matching_share(filtered, plan.entity) if len(plan.entities) == 1 else None
+    share = matching_share(condition, plan.entity) if len(plan.entities) == 1 else None
     return None if share is None else 1 - share
 
 
-def _waste(
-    pattern: Pattern[..., Any], plan: Plan, filtered: Condition, removed: float, better: BoundKey | None
+def _waste_finding(
+    pattern: Pattern[..., Any], plan: Plan, condition: Condition, removed_share: float, alternative: BoundKey | None
 ) -> Finding:
     rate = pattern.facts.rate
     at_load = rate is not None and rate.average >= 1
-    severity: Severity = "error" if removed > _MOST and at_load else "warning"
+    severity: Severity = "error" if removed_share > _ERROR_SHARE and at_load else "warning"
     cost = ""
     if rate is not None:
-        wasted = expected(pattern).units.read * rate.average * removed
-        cost = f", which wastes {number(wasted)} read units per second"
-    fix = f"query {_key_text(better)} instead" if better is not None else "put it into a key or a sparse index"
+        wasted_units = expected(pattern).units.read * rate.average * removed_share
+        cost = f", which wastes {number(wasted_units)} read units per second"
+    fix = (
+        f"query {_key_text(alternative)} instead" if alternative is not None else "put it into a key or a sparse index"
+    )
     return wasteful_filter.finding(
         pattern.name,
-        f"{pattern.name} reads items and removes {_share_text(removed)} of them by {_field_names(filtered)}{cost}",
+        f"{pattern.name} reads items and removes {_share_text(removed_share)} of them by"
+        f" {_field_names(condition)}{cost}",
         fix,
         pattern.place,
-        better.place if better is not None else plan.entity.place,
+        alternative.place if alternative is not None else plan.entity.place,
         severity=severity,
         item=pattern.name,
-        cause=f"{plan.schema.where(plan.index)} {next(iter(paths_of(filtered))).field}",
+        cause=f"{plan.schema.where(plan.index)} {next(iter(paths_of(condition))).field}",
     )
 
 
-def _share_text(removed: float) -> str:
+def _share_text(removed_share: float) -> str:
     """Format the share of items that a filter removes, such as "95%" or "all but 0.1%"."""
-    return f"{removed:.0%}" if removed <= _SHOWN_AS_ALL else f"all but {1 - removed:.1%}"
+    return f"{removed_share:.0%}" if removed_share <= _MAX_ROUNDED_SHARE else f"all but {1 - removed_share:.1%}"
 
 
 def _field_names(condition: Condition | None) -> str:
     return ", ".join(dict.fromkeys(path.field for path in paths_of(condition)))
 
 
-def _alternative_key(plan: Plan, filtered: Condition) -> BoundKey | None:
+def _alternative_key(plan: Plan, condition: Condition) -> BoundKey | None:
     """Return a key of the entity other than the queried one, if it contains every field that the filter compares with
     =. Otherwise, return None.
     """
     if len(plan.entities) != 1 or plan.key is None or plan.consistent:
         return None
     entity: EntitySpec = plan.entity
-    equal = equal_fields(filtered)
-    names = partition_fields(plan, entity) | equal
+    equal_names = equal_fields(condition)
+    names = partition_fields(plan, entity) | equal_names
     for bound in (entity.key, *entity.indexes):
-        if bound.index is plan.index or bound.only_if is not None or not equal:
+        if bound.index is plan.index or bound.only_if is not None or not equal_names:
             continue
         partition = {name for part in bound.partition for name in part.fields}
         order = [name for part in bound.sort for name in part.fields]
-        stated = partition | set(takewhile(names.__contains__, order))
-        if partition and partition <= names and equal <= stated and names <= stated:
+        key_names = partition | set(takewhile(names.__contains__, order))
+        if partition and partition <= names and equal_names <= key_names and names <= key_names:
             return bound
     return None
 
@@ -172,7 +175,7 @@ def _key_text(bound: BoundKey) -> str:
     return f"index {bound.index.name}" if bound.index is not None else "the table by its own key"
 
 
-_MOST_KEPT = 0.8
+_MAX_KEPT_SHARE = 0.8
 
 
 @design_rule("KP310", "warning")
@@ -203,7 +206,7 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
         share = matching_share(plan.filter, plan.entity)
         if facts.expected_items is not None and facts.expected_scanned:
             share = facts.expected_items / facts.expected_scanned
-        if share is not None and share >= _MOST_KEPT:
+        if share is not None and share >= _MAX_KEPT_SHARE:
             continue
         if plan.limit:
             reads = "an unknown number of items" if not share else f"about {number(read_for(plan.limit, share))} items"

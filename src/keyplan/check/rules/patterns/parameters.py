@@ -38,9 +38,9 @@ def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         reported: set[str] = set()
         for name, source, use in field_uses(plan):
-            stored = _stored_field(plan, name)
+            field = _stored_field(plan, name)
             may_be_none = isinstance(source, Param) and source._name in pattern.optional
-            problem = _type_problem(source, stored, use, may_be_none=may_be_none) if stored is not None else None
+            problem = _type_problem(source, field, use, may_be_none=may_be_none) if field is not None else None
             if problem is not None and repr(source) not in reported:
                 reported.add(repr(source))
                 yield _type_finding(pattern, plan, name, source, problem)
@@ -51,19 +51,19 @@ def _stored_field(plan: Plan, name: str) -> StoredField | None:
     return next((field[name] for field in fields if name in field), None)
 
 
-def _type_problem(source: Source, stored: StoredField, use: FieldUse, *, may_be_none: bool) -> str | None:
+def _type_problem(source: Source, field: StoredField, use: FieldUse, *, may_be_none: bool) -> str | None:
     if isinstance(source, Each):
-        return mismatch(annotation_of(source.values), stored, each=True) if isinstance(source.values, Param) else None
+        return mismatch(annotation_of(source.values), field, is_list=True) if isinstance(source.values, Param) else None
     annotation = annotation_of(source)
     if annotation is None:
         return None
-    if use == "prefix" and (annotation is str or (annotation is date and stored.annotation is datetime)):
+    if use == "prefix" and (annotation is str or (annotation is date and field.annotation is datetime)):
         return None  # a text may be a prefix of a date, a UUID or a choice, and a day of a timestamp
     if use in {"key", "prefix"} and optional_param(annotation) and not may_be_none:
         return "may be None, which no key is"
-    if use == "set" and optional_param(annotation) and stored.is_needed:
+    if use == "set" and optional_param(annotation) and field.is_needed:
         return "may be None, which the field cannot be"
-    return mismatch(annotation, stored, each=False)
+    return mismatch(annotation, field, is_list=False)
 
 
 def _type_finding(pattern: Pattern[..., Any], plan: Plan, name: str, source: Source, problem: str) -> Finding:
@@ -108,23 +108,27 @@ def optional_param(annotation: Any) -> bool:
     return without_none(annotation)[1]
 
 
-def mismatch(annotation: Any, stored: StoredField, *, each: bool) -> str | None:
+def mismatch(annotation: Any, field: StoredField, *, is_list: bool) -> str | None:
     """Return a description of how the type of a parameter differs from the type of a field, or None if it matches or
     cannot be compared.
 
-    If `each` is True, the parameter is a list, and the type of its elements is compared.
+    If `is_list` is True, the parameter is a list, and the type of its elements is compared.
     """
-    if each:
+    if is_list:
         members = get_args(without_none(annotation)[0])
         annotation = members[0] if members else None
     if annotation is None or annotation is Any:
         return None
-    names = _new_type(annotation), _new_type(stored.info.annotation)
+    names = _new_type(annotation), _new_type(field.info.annotation)
     if names[0] is not None and names[1] is not None and names[0] is not names[1]:
         return f"is {names[0].__name__}, and the field is {names[1].__name__}"
     stated, _ = without_none(annotation)
-    expected = stored.annotation
-    return None if _is_compatible(stated, expected) else f"is {_spelled(stated)}, and the field is {_spelled(expected)}"
+    expected = field.annotation
+    return (
+        None
+        if _is_compatible(stated, expected)
+        else f"is {_type_text(stated)}, and the field is {_type_text(expected)}"
+    )
 
 
 def _new_type(annotation: Any) -> Any:
@@ -135,10 +139,10 @@ def _new_type(annotation: Any) -> Any:
         if get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]
         elif get_origin(annotation) in {Union, types.UnionType}:
-            rest = [part for part in get_args(annotation) if part is not type(None)]
-            if len(rest) != 1:
+            members = [part for part in get_args(annotation) if part is not type(None)]
+            if len(members) != 1:
                 return None
-            annotation = rest[0]
+            annotation = members[0]
         else:
             return None
 
@@ -146,10 +150,12 @@ def _new_type(annotation: Any) -> Any:
 def _is_compatible(actual: Any, expected: Any) -> bool:
     if get_origin(actual) is Literal and get_origin(expected) is Literal:
         return set(get_args(actual)) <= set(get_args(expected))
-    ours, theirs = _values_of(actual, takes_values=False), _values_of(expected, takes_values=True)
-    if ours is None or theirs is None:
+    actual_types, expected_types = _values_of(actual, takes_values=False), _values_of(expected, takes_values=True)
+    if actual_types is None or expected_types is None:
         return True
-    return any(_same(ours_type, stored) for ours_type in ours for stored in theirs)
+    return any(
+        _is_same_type(actual_type, expected_type) for actual_type in actual_types for expected_type in expected_types
+    )
 
 
 def _values_of(annotation: Any, *, takes_values: bool) -> set[type] | None:
@@ -170,7 +176,7 @@ def _values_of(annotation: Any, *, takes_values: bool) -> set[type] | None:
     return {annotation} if isinstance(annotation, type) else None
 
 
-def _same(first: type, second: type) -> bool:
+def _is_same_type(first: type, second: type) -> bool:
     if first is second or object in (first, second):
         return True
     if bool in {first, second} or {first, second} == {date, datetime}:
@@ -180,7 +186,7 @@ def _same(first: type, second: type) -> bool:
     return issubclass(first, second)
 
 
-def _spelled(annotation: Any) -> str:
+def _type_text(annotation: Any) -> str:
     if isinstance(annotation, type) and not get_args(annotation):
         return annotation.__name__
     return str(annotation).replace("typing.", "")

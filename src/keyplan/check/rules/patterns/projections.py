@@ -71,15 +71,15 @@ def _missing_attributes(pattern: Pattern[..., Any], plan: Plan, index: Index) ->
         return
     for entity in plan.entities:
         needed = {path.field for path in paths_of(plan.filter)}
-        needed |= {name for name, stored in entity.fields.items() if stored.info.is_required()}
-        no_loss = needed | _read_as_default(entity, index)
-        empty = [name for name in missing_in_plan(plan, entity) if name not in no_loss]
-        if empty:
+        needed |= {name for name, field in entity.fields.items() if field.info.is_required()}
+        harmless = needed | _read_as_default(entity, index)
+        lost = [name for name in missing_in_plan(plan, entity) if name not in harmless]
+        if lost:
             yield attribute_not_projected.finding(
                 pattern.name,
                 f"{pattern.name} reads {entity.name} from index {index.name}, which does not project"
-                f" {', '.join(empty)}: they are returned as if the item did not have them",
-                projection_fix(index, [entity.fields[name].attribute for name in empty]),
+                f" {', '.join(lost)}: they are returned as if the item did not have them",
+                projection_fix(index, [entity.fields[name].attribute for name in lost]),
                 pattern.place,
                 index.place,
                 severity="warning",
@@ -115,11 +115,12 @@ def local_index_fetch(subject: Subject) -> Iterator[Finding]:
         missing = fetched_attributes(plan)
         if plan.index is not None and missing:
             estimate = expected(pattern)
-            more = fetches(plan, estimate.evaluated)
+            fetch_units = fetches(plan, estimate.evaluated)
             yield local_index_fetch.finding(
                 pattern.name,
-                f"{pattern.name} pays for about {number(estimate.evaluated)} fetches per call, {number(more)} read"
-                f" units on top of {number(estimate.units.read - more)}: local index {plan.index.name} does not"
+                f"{pattern.name} pays for about {number(estimate.evaluated)} fetches per call,"
+                f" {number(fetch_units)} read"
+                f" units on top of {number(estimate.units.read - fetch_units)}: local index {plan.index.name} does not"
                 f" project {', '.join(missing)}",
                 f"project {', '.join(missing)}, or all attributes",
                 pattern.place,

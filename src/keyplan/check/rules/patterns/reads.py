@@ -89,20 +89,20 @@ def decision_on_stale_read(subject: Subject) -> Iterator[Finding]:
 def _stale_decision(
     subject: Subject, pattern: Pattern[..., Any], plan: Plan, *, through_index: bool
 ) -> Iterator[Finding]:
-    what = pattern.facts.decides
-    open_ = [write for write in guarded_writes(subject, pattern) if not is_conditional(write, plan)]
-    if not open_:
+    decision = pattern.facts.decides
+    unguarded = [write for write in guarded_writes(subject, pattern) if not is_conditional(write, plan)]
+    if not unguarded:
         return
     if through_index and plan.index is not None:
-        problem = f"{pattern.name} decides {what} through index {plan.index.name}, which lags behind the table"
+        problem = f"{pattern.name} decides {decision} through index {plan.index.name}, which lags behind the table"
     elif not plan.consistent:
-        problem = f"{pattern.name} decides {what} by an eventually consistent read"
+        problem = f"{pattern.name} decides {decision} by an eventually consistent read"
     else:
         return
-    if what == "state" and all(writes_another_entity(write, plan) for write in open_):
+    if decision == "state" and all(writes_another_entity(write, plan) for write in unguarded):
         yield decision_on_stale_read.finding(
             pattern.name,
-            f"{problem}, so a change of the last second does not count for {open_[0].name}",
+            f"{problem}, so a change of the last second does not count for {unguarded[0].name}",
             ("read the table by key with" if through_index else "declare")
             + f" consistent=True, or check the {plan.entity.name} with @table.check in the transaction of the write",
             pattern.place,
@@ -112,15 +112,15 @@ def _stale_decision(
         return
     yield decision_on_stale_read.finding(
         pattern.name,
-        f"{problem}, and {open_[0].name} has no condition: two concurrent requests both pass",
-        _DECISION_FIXES.get(what, "let a condition of the write decide"),
+        f"{problem}, and {unguarded[0].name} has no condition: two concurrent requests both pass",
+        _DECISION_FIXES.get(decision, "let a condition of the write decide"),
         pattern.place,
         plan.schema.place_of(plan.index),
         severity="error" if through_index else "warning",
     )
 
 
-_FEWEST_ENTRIES = 5
+_MIN_ENTRIES = 5
 _RATE_TOLERANCE = 0.2
 
 
@@ -143,55 +143,55 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Read and write capacity", and "Best practices for querying and scanning data".
     """
     for table in subject.tables:
-        lists = [query for query in table.patterns if query.plan.operation == "Query" and query.plan.select == "all"]
-        in_batches = {
+        queries = [query for query in table.patterns if query.plan.operation == "Query" and query.plan.select == "all"]
+        batched_entities = {
             fetch.plan.entity
             for fetch in table.patterns
             if fetch.plan.operation == "BatchGetItem" or fetch.plan.hydrated
         }
-        for candidate in table.patterns:
-            if (
-                candidate.plan.operation != "GetItem"
-                or candidate.facts.rate is None
-                or candidate.plan.entity in in_batches
-            ):
+        for get in table.patterns:
+            if get.plan.operation != "GetItem" or get.facts.rate is None or get.plan.entity in batched_entities:
                 continue
-            listed = next(
-                (many for many in lists if _is_followed_by(many, candidate, candidate.facts.rate.average)), None
+            source_query = next(
+                (query for query in queries if _is_followed_by(query, get, get.facts.rate.average)), None
             )
-            if listed is not None and listed.facts.rate is not None:
+            if source_query is not None and source_query.facts.rate is not None:
                 yield n_plus_one_reads.finding(
-                    candidate.name,
-                    f"{candidate.name} reads each of the {number(expected(listed).returned)} entries of {listed.name}"
-                    f" separately: {number(candidate.facts.rate.average)} calls per second for"
-                    f" {number(listed.facts.rate.average)} lists",
-                    f"project the displayed attributes into the index of {listed.name}, or read the items in one batch",
-                    candidate.place,
-                    listed.place,
+                    get.name,
+                    f"{get.name} reads each of the {number(expected(source_query).returned)} entries of"
+                    f" {source_query.name}"
+                    f" separately: {number(get.facts.rate.average)} calls per second for"
+                    f" {number(source_query.facts.rate.average)} lists",
+                    f"project the displayed attributes into the index of {source_query.name}, or read the items"
+                    " in one batch",
+                    get.place,
+                    source_query.place,
                 )
 
 
-def _is_followed_by(many: Pattern[..., Any], one: Pattern[..., Any], gets: float) -> bool:
-    """Return True if the declared rates suggest that a program calls `many` and then calls `one` for each result.
+def _is_followed_by(query: Pattern[..., Any], get: Pattern[..., Any], get_rate: float) -> bool:
+    """Return True if the declared rates suggest that a program calls `query` and then calls `get` for each result.
 
-    The query `many` returns partial items, or items that refer to the items that `one` gets. `gets` is the number of
-    calls to `one` per second.
+    The query `query` returns partial items, or items that refer to the items that `get` gets. `get_rate` is the number
+    of calls to `get` per second.
     """
-    target, rate = one.plan.entity, many.facts.rate
-    index = many.plan.index
-    if target in many.plan.entities:
-        points = index is not None and (index.project == "keys" or isinstance(index.project, tuple))
+    target, rate = get.plan.entity, query.facts.rate
+    index = query.plan.index
+    if target in query.plan.entities:
+        has_references = index is not None and (index.project == "keys" or isinstance(index.project, tuple))
     else:
         needed = set(target.key.fields)
-        points = not needed <= _partition_fields(many.plan) and any(
-            _references(entity, target) for entity in many.plan.entities
+        has_references = not needed <= _partition_fields(query.plan) and any(
+            _references(entity, target) for entity in query.plan.entities
         )
-    if not points or rate is None:
+    if not has_references or rate is None:
         return False
-    estimate = expected(many)
-    listed = rate.average * estimate.returned
+    estimate = expected(query)
+    entry_rate = rate.average * estimate.returned
     return (
-        estimate.is_counted and estimate.returned >= _FEWEST_ENTRIES and abs(gets - listed) <= _RATE_TOLERANCE * listed
+        estimate.is_counted
+        and estimate.returned >= _MIN_ENTRIES
+        and abs(get_rate - entry_rate) <= _RATE_TOLERANCE * entry_rate
     )
 
 
@@ -263,10 +263,10 @@ def _request_shape(plan: Plan) -> Hashable:
 def _value_shape(value: KeyValue | None) -> Hashable:
     if value is None:
         return None
-    written = value.template.text if value.template is not None else None
+    text = value.template.text if value.template is not None else None
     return (
         value.attribute,
-        written,
+        text,
         value.part,
         tuple((name, _operand_shape(source)) for name, source in value.sources.items()),
     )
@@ -309,13 +309,13 @@ def missing_rate(subject: Subject) -> Iterator[Finding]:
     Source: design language of keyplan; developer guide, "NoSQL design": know the access patterns first.
     """
     steps = {id(step) for transaction in subject.design.transactions for step in transaction.plan.steps}
-    needing = [
+    relevant = [
         candidate
         for candidate in subject.design.patterns
         if candidate.kind != "check" and id(candidate.plan) not in steps
     ]
-    missing = [pattern for pattern in needing if pattern.facts.rate is None]
-    if len(missing) <= len(needing) / 2:
+    missing = [pattern for pattern in relevant if pattern.facts.rate is None]
+    if len(missing) <= len(relevant) / 2:
         for pattern in missing:
             yield missing_rate.finding(
                 pattern.name,

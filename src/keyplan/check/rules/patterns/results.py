@@ -10,7 +10,7 @@ from uuid import UUID
 from keyplan import limits
 from keyplan.check.field_names import has_time_ordered_type, is_time_by_type, monotonic_start, words_of
 from keyplan.check.finding import Finding, number
-from keyplan.check.key_overlap import as_template, begins, overlap, template_of
+from keyplan.check.key_overlap import as_template, overlap, prefix_overlap, template_of
 from keyplan.check.rule import design_rule
 from keyplan.check.sort_order import order_of
 from keyplan.check.subject import Subject
@@ -189,12 +189,12 @@ def _entity_order_problems(plan: Plan, entity: EntitySpec, name: str) -> Iterato
 
 def _order_fix(entity: EntitySpec, name: str) -> str:
     """Return an instruction for declaring a key that sorts by the values of a field."""
-    stored = entity.fields[name]
-    choices = stored.declared.stored_choices
+    field = entity.fields[name]
+    choices = field.declared.stored_choices
     if choices:
         order = ",".join(map(str, choices))
         return f"write {{{name}:rank({order})}} into the key, in the intended order"
-    return f"write {{{name}:010d}}" if stored.type_code == "N" else f"write {{{name}:utc_ms}}"
+    return f"write {{{name}:010d}}" if field.type_code == "N" else f"write {{{name}:utc_ms}}"
 
 
 def _stored_order(bound: BoundKey, name: str) -> str:
@@ -317,17 +317,18 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
         if bound is None or part is None or overlap is None:
             continue
         text = end.template.text
-        past = condition.op == ">"
+        includes_keys = condition.op == ">"
         yield range_end_excluded.finding(
             pattern.name,
-            f"{pattern.name} {'includes' if past else 'misses'} all keys such as {overlap.text}: they sort after the"
+            f"{pattern.name} {'includes' if includes_keys else 'misses'} all keys such as {overlap.text}: they"
+            " sort after the"
             f" bound"
             f' {part.attribute} {condition.op} "{text}", their prefix',
             f'write the bound after them, "{_bound_past(text)}", or give the fields and let the planner'
             " bound the range",
             pattern.place,
             bound.place,
-            severity="warning" if past else "error",
+            severity="warning" if includes_keys else "error",
         )
 
 
@@ -336,14 +337,14 @@ def _key_with_prefix(end: KeyValue, part: BoundKeyAttribute) -> Overlap | None:
 
     The result is None if a stored key can be equal to the bound, or if no key starts with it.
     """
-    queried, stored = template_of(end), as_template(part)
-    if queried is None or stored is None or end.template is part.template:
+    query_template, key_template = template_of(end), as_template(part)
+    if query_template is None or key_template is None or end.template is part.template:
         return None
-    same = overlap((queried,), (stored,))
-    if same is not None and same.plain:
+    equal = overlap((query_template,), (key_template,))
+    if equal is not None and equal.plain:
         return None
-    prefixed = begins(queried, stored, frozenset(queried.fields))
-    return prefixed if prefixed is not None and prefixed.plain else None
+    longer = prefix_overlap(query_template, key_template, frozenset(query_template.fields))
+    return longer if longer is not None and longer.plain else None
 
 
 def _bound_past(text: str) -> str:
@@ -355,7 +356,7 @@ def _bound_past(text: str) -> str:
 _PERIOD_NAMES = {"date": "day"}
 
 
-_NEWEST = re.compile(r"(^|_)(recent|latest|newest|last)($|_)")
+_NEWEST_NAME = re.compile(r"(^|_)(recent|latest|newest|last)($|_)")
 
 
 @design_rule("KP321", "advice")
@@ -376,7 +377,12 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
     """
     for _, pattern, plan in subject.patterns:
         limit = plan.limit or plan.page_size
-        if plan.operation != "Query" or plan.descending or limit is None or not _NEWEST.search(words_of(pattern.name)):
+        if (
+            plan.operation != "Query"
+            or plan.descending
+            or limit is None
+            or not _NEWEST_NAME.search(words_of(pattern.name))
+        ):
             continue
         bound = plan.entity.key_in(plan.index)
         field = None if bound is None or _has_range_parameters(plan) else monotonic_start(bound.sort, plan.entity)
@@ -388,10 +394,11 @@ def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
                 pattern.place,
                 bound.place,
             )
-        elif bound is not None and (random := _random_start(plan)) and not pattern.facts.ordered_by:
+        elif bound is not None and (random_field := _random_start(plan)) and not pattern.facts.ordered_by:
             yield oldest_instead_of_newest.finding(
                 pattern.name,
-                f"{pattern.name} returns {limit} items of any age: its sort key orders by {random}, a random UUID",
+                f"{pattern.name} returns {limit} items of any age: its sort key orders by {random_field}, a"
+                " random UUID",
                 "read a sort key that starts with a timestamp, with descending=True",
                 pattern.place,
                 bound.place,
@@ -435,19 +442,19 @@ def descending_by_choice(subject: Subject) -> Iterator[Finding]:
     bytes; ScanIndexForward).
     """
     for _, pattern, plan in subject.patterns:
-        skipped = plan.operation != "Query" or not plan.descending or plan.select == "count" or plan.faults
-        if skipped or pattern.facts.ordered_by:
+        is_excluded = plan.operation != "Query" or not plan.descending or plan.select == "count" or plan.faults
+        if is_excluded or pattern.facts.ordered_by:
             continue
         pair = next((pair for entity in plan.entities if (pair := _choice_before_time(plan, entity))), None)
         if pair is None:
             continue
-        choice, time = pair
-        last, *_, first = sorted(map(str, choice.declared.stored_choices), reverse=True)
+        choice_field, time_field = pair
+        last, *_, first = sorted(map(str, choice_field.declared.stored_choices), reverse=True)
         yield descending_by_choice.finding(
             pattern.name,
-            f"{pattern.name} does not return the latest items first: its sort key orders by {choice.name} before"
-            f' {time.name}, so that all of "{last}" come before "{first}"',
-            f"query one {choice.name} at a time, or read an index whose sort key starts with {time.name}",
+            f"{pattern.name} does not return the latest items first: its sort key orders by {choice_field.name} before"
+            f' {time_field.name}, so that all of "{last}" come before "{first}"',
+            f"query one {choice_field.name} at a time, or read an index whose sort key starts with {time_field.name}",
             pattern.place,
             plan.index.place if plan.index is not None else plan.entity.key.place,
         )
@@ -460,10 +467,14 @@ def _choice_before_time(plan: Plan, entity: EntitySpec) -> tuple[StoredField, St
     fields = [entity.fields[attribute.field] for attribute in order_of(plan, entity)][:2]
     if len(fields) < 2 or _is_ranked(plan, entity, fields[0].name):
         return None
-    choice, time = fields
-    words = choice.declared.stored_choices
+    choice_field, time_field = fields
+    words = choice_field.declared.stored_choices
     by_word = len(words) > 1 and all(isinstance(word, str) for word in words)
-    return (choice, time) if by_word and (is_time_by_type(time) or has_time_ordered_type(time)) else None
+    return (
+        (choice_field, time_field)
+        if by_word and (is_time_by_type(time_field) or has_time_ordered_type(time_field))
+        else None
+    )
 
 
 def _is_ranked(plan: Plan, entity: EntitySpec, name: str) -> bool:
@@ -519,8 +530,8 @@ def _partition_periods(key: KeySelection) -> Iterator[tuple[KeyValue, BoundTempl
     for value in key.partition:
         template = value.template
         for placeholder in template.placeholders if template is not None else ():
-            cuts = placeholder.encoding.rounds_to is not None and not placeholder.encoding.reversible
-            if template is not None and cuts and isinstance(value.sources.get(placeholder.name), Param):
+            shortens = placeholder.encoding.rounds_to is not None and not placeholder.encoding.reversible
+            if template is not None and shortens and isinstance(value.sources.get(placeholder.name), Param):
                 yield value, template, placeholder
 
 

@@ -35,8 +35,8 @@ def inexact_number(subject: Subject) -> Iterator[Finding]:
     """
     for _, entity in subject.entities:
         yield from _float_keys(entity)
-        for stored in entity.fields.values():
-            yield from _excess_digits(entity, stored)
+        for field in entity.fields.values():
+            yield from _excess_digits(entity, field)
 
 
 def _float_keys(entity: EntitySpec) -> Iterator[Finding]:
@@ -44,14 +44,14 @@ def _float_keys(entity: EntitySpec) -> Iterator[Finding]:
         for part in bound.attributes:
             if part.field is None or part.field.annotation is not float:
                 continue
-            identity = bound.index is None or part in bound.partition
-            where = entity.schema.where(bound.index)
-            severity: Literal["error", "warning"] = "error" if identity else "warning"
+            must_match = bound.index is None or part in bound.partition
+            key_owner = entity.schema.where(bound.index)
+            severity: Literal["error", "warning"] = "error" if must_match else "warning"
             yield inexact_number.finding(
                 entity.name,
                 f"{entity.name}.{part.field.name} is a float in a"
                 f" {'partition' if part in bound.partition else 'sort'} key of"
-                f" {where}: {'a read that computes it finds no item' if identity else 'writes of NaN fail'},"
+                f" {key_owner}: {'a read that computes it finds no item' if must_match else 'writes of NaN fail'},"
                 f" because keys"
                 " compare exact digits",
                 "make it an int in its smallest unit, or a Decimal with fixed places",
@@ -61,23 +61,23 @@ def _float_keys(entity: EntitySpec) -> Iterator[Finding]:
             )
 
 
-def _excess_digits(entity: EntitySpec, stored: StoredField) -> Iterator[Finding]:
-    digits = _declared_digits(stored)
+def _excess_digits(entity: EntitySpec, field: StoredField) -> Iterator[Finding]:
+    digits = _declared_digits(field)
     if digits is not None and digits > limits.NUMBER_DIGITS:
         yield inexact_number.finding(
             entity.name,
-            f"writes of {entity.name}.{stored.name} with more than {limits.NUMBER_DIGITS} digits fail, and"
+            f"writes of {entity.name}.{field.name} with more than {limits.NUMBER_DIGITS} digits fail, and"
             f" its declaration allows {digits}",
             "declare fewer digits, or store it as text",
-            entity.place.at(f"{stored.name}: "),
+            entity.place.at(f"{field.name}: "),
         )
 
 
-def _declared_digits(stored: StoredField) -> int | None:
-    if stored.type_code != "N":
+def _declared_digits(stored_field: StoredField) -> int | None:
+    if stored_field.type_code != "N":
         return None
-    digits = [entry.max_digits for entry in stored.info.metadata if _number_of(entry, "max_digits")]
-    field = stored.declared
+    digits = [entry.max_digits for entry in stored_field.info.metadata if _number_of(entry, "max_digits")]
+    field = stored_field.declared
     digits += [len(str(abs(end))) for end in (field.minimum, field.maximum) if end is not None and end % 10]
     return max(digits, default=None)
 
@@ -111,51 +111,57 @@ def empty_key_attribute(subject: Subject) -> Iterator[Finding]:
                         yield finding
 
 
-def _empty_value(entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, stored: StoredField) -> Finding | None:
-    if stored.type_code not in {"S", "B"}:
+def _empty_value(
+    entity: EntitySpec, bound: BoundKey, part: BoundKeyAttribute, stored_field: StoredField
+) -> Finding | None:
+    if stored_field.type_code not in {"S", "B"}:
         return None
-    field = stored.declared
-    how = _declared_empty(stored, field, whole=part.template is None or part.text == f"{{{stored.name}}}")
-    where = entity.schema.where(bound.index)
-    declared = entity.place.at(f"{stored.name}:", width=len(stored.name))
-    place = bound.place.at(f"{{{stored.name}") if part.template is not None else declared
-    if how:
+    field = stored_field.declared
+    cause = _declared_empty(
+        stored_field, field, is_whole_key=part.template is None or part.text == f"{{{stored_field.name}}}"
+    )
+    key_owner = entity.schema.where(bound.index)
+    declared = entity.place.at(f"{stored_field.name}:", width=len(stored_field.name))
+    place = bound.place.at(f"{{{stored_field.name}") if part.template is not None else declared
+    if cause:
         return empty_key_attribute.finding(
             entity.name,
-            f"writes fail while {entity.name}.{stored.name} is empty: it {how}, and it is part of"
-            f" {part.attribute}, a key of {where}",
+            f"writes fail while {entity.name}.{stored_field.name} is empty: it {cause}, and it is part of"
+            f" {part.attribute}, a key of {key_owner}",
             "declare Field(min_length=1), or make it optional and leave it None if the value is unknown",
             place,
             entity.schema.place_of(bound.index),
         )
-    free = field.type in {str, bytes} and field.choices is None and not field.min_length and field.pattern is None
-    generated = is_identifier(stored) or kind_of(stored) is not None or is_time_name(stored.name)
-    if free and stored.type_code == "S" and not generated:
+    is_free_text = (
+        field.type in {str, bytes} and field.choices is None and not field.min_length and field.pattern is None
+    )
+    generated = is_identifier(stored_field) or kind_of(stored_field) is not None or is_time_name(stored_field.name)
+    if is_free_text and stored_field.type_code == "S" and not generated:
         return empty_key_attribute.finding(
             entity.name,
-            f"writes of items with an empty {entity.name}.{stored.name} fail: it is part of"
-            f" {part.attribute}, a key of {where}",
-            f"declare {stored.name}: Annotated[str, Field(min_length=1)]",
+            f"writes of items with an empty {entity.name}.{stored_field.name} fail: it is part of"
+            f" {part.attribute}, a key of {key_owner}",
+            f"declare {stored_field.name}: Annotated[str, Field(min_length=1)]",
             place,
             entity.schema.place_of(bound.index),
             severity="advice",
-            item=f"{entity.name}.{stored.name}",
+            item=f"{entity.name}.{stored_field.name}",
         )
     return None
 
 
-def _declared_empty(stored: StoredField, field: DeclaredField, *, whole: bool) -> str:
+def _declared_empty(stored_field: StoredField, field: DeclaredField, *, is_whole_key: bool) -> str:
     """Return a description of how the declaration of a field allows an empty value, or "" if it does not.
 
-    `whole` is True if the field's value is the whole key attribute, which must not be empty. Otherwise, the field is a
-    part of a template.
+    `is_whole_key` is True if the field's value is the whole key attribute, which must not be empty. Otherwise, the
+    field is a part of a template.
     """
     if field.choices is not None:
         empty = "" in field.stored_choices
-        return 'has "" among its choices' if empty and whole else ""
-    if stored.info.default in {"", b""} if isinstance(stored.info.default, (str, bytes)) else False:
-        return "is empty by default" if whole or field.min_length != 0 else ""
-    return "declares min_length=0" if field.min_length == 0 and whole else ""
+        return 'has "" among its choices' if empty and is_whole_key else ""
+    if stored_field.info.default in {"", b""} if isinstance(stored_field.info.default, (str, bytes)) else False:
+        return "is empty by default" if is_whole_key or field.min_length != 0 else ""
+    return "declares min_length=0" if field.min_length == 0 and is_whole_key else ""
 
 
 @design_rule("KP114", "advice")
@@ -177,8 +183,10 @@ def reserved_word(subject: Subject) -> Iterator[Finding]:
     for table in subject.tables:
         if not table.schema.literal:
             continue
-        stored = [field.attribute for entity in table.entities for field in entity.fields.values()]
-        names = [name for name in dict.fromkeys([*table.schema.key_attributes(), *stored]) if is_reserved(name)]
+        field_attributes = [field.attribute for entity in table.entities for field in entity.fields.values()]
+        names = [
+            name for name in dict.fromkeys([*table.schema.key_attributes(), *field_attributes]) if is_reserved(name)
+        ]
         if names:
             yield reserved_word.finding(
                 table.name,
@@ -227,17 +235,17 @@ def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]
 def _conflicting_fields(
     entity: EntitySpec, types: dict[str, tuple[TypeCode, EntitySpec, BoundKey]]
 ) -> Iterator[Finding]:
-    own = {part.attribute for bound in (entity.key, *entity.indexes) for part in bound.attributes}
-    for stored in entity.fields.values():
-        if stored.attribute in own or stored.attribute not in types:
+    key_attributes = {part.attribute for bound in (entity.key, *entity.indexes) for part in bound.attributes}
+    for field in entity.fields.values():
+        if field.attribute in key_attributes or field.attribute not in types:
             continue
-        code, other, bound = types[stored.attribute]
-        if code != stored.type_code:
+        code, other, bound = types[field.attribute]
+        if code != field.type_code:
             yield key_attribute_type_conflict.finding(
                 entity.name,
-                f"every write of {entity.name} fails: {stored.name} is stored as {stored.type_code} under"
-                f" {stored.attribute}, a key attribute that {other.name} stores as {code}",
-                f'store it under another name: Attribute("{entity.name.lower()}_{stored.name}")',
-                entity.place.at(f"{stored.name}: "),
+                f"every write of {entity.name} fails: {field.name} is stored as {field.type_code} under"
+                f" {field.attribute}, a key attribute that {other.name} stores as {code}",
+                f'store it under another name: Attribute("{entity.name.lower()}_{field.name}")',
+                entity.place.at(f"{field.name}: "),
                 bound.place,
             )

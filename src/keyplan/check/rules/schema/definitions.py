@@ -119,33 +119,33 @@ def invalid_name(subject: Subject) -> Iterator[Finding]:
 
 def _hidden_patterns(subject: Subject) -> Iterator[Finding]:
     """Yield a finding for each pattern that is replaced in its module by another pattern with the same name."""
-    names: dict[tuple[str, str], Place] = {}
+    places: dict[tuple[str, str], Place] = {}
     for pattern in subject.design.patterns:
-        named = (pattern.module, pattern.name)
-        if named in names:
+        key = (pattern.module, pattern.name)
+        if key in places:
             yield invalid_name.finding(
                 pattern.name,
                 f"nothing can call the first of two patterns called {pattern.name}",
                 "give one of them another name",
                 pattern.place,
-                names[named],
+                places[key],
             )
-        names.setdefault(named, pattern.place)
+        places.setdefault(key, pattern.place)
 
 
 def _long_names(table: Table) -> Iterator[Finding]:
-    listed = [name for index in table.schema.indexes if isinstance(index.project, tuple) for name in index.project]
-    short = {*table.schema.key_attributes(), *listed}
-    stored = {field.attribute: entity.place for entity in table.entities for field in entity.fields.values()}
-    for name in dict.fromkeys([*short, *stored]):
-        most = limits.KEY_ATTRIBUTE_NAME_BYTES if name in short else limits.ATTRIBUTE_NAME_BYTES
-        if len(name.encode()) > most:
+    projected = [name for index in table.schema.indexes if isinstance(index.project, tuple) for name in index.project]
+    limited_names = {*table.schema.key_attributes(), *projected}
+    places = {field.attribute: entity.place for entity in table.entities for field in entity.fields.values()}
+    for name in dict.fromkeys([*limited_names, *places]):
+        limit = limits.KEY_ATTRIBUTE_NAME_BYTES if name in limited_names else limits.ATTRIBUTE_NAME_BYTES
+        if len(name.encode()) > limit:
             yield invalid_name.finding(
                 table.name,
                 f"writes fail: the attribute name {name[:20]}... of table {table.name} has"
-                f" {len(name.encode()):,} bytes, and the limit is {most:,}",
+                f" {len(name.encode()):,} bytes, and the limit is {limit:,}",
                 "give it a shorter name",
-                stored.get(name, table.schema.place),
+                places.get(name, table.schema.place),
                 table.schema.place,
             )
 

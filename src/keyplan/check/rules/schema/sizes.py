@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from keyplan import limits
 from keyplan.check.declared_sizes import (
-    grows_without_end,
-    least_item_bytes,
-    most_item_bytes,
+    is_unbounded,
+    max_item_bytes,
+    min_item_bytes,
     nesting,
-    too_long,
-    unbounded,
+    too_long_key,
+    unbounded_key,
 )
 from keyplan.check.finding import Finding, number
 from keyplan.check.load import monthly_price
@@ -40,8 +40,8 @@ def partition_key_too_long(subject: Subject) -> Iterator[Finding]:
     for _, entity in subject.entities:
         keys = [(bound, part) for bound in (entity.key, *entity.indexes) for part in bound.partition]
         for bound, part in keys:
-            yield from too_long(partition_key_too_long, entity, bound, part, limits.PARTITION_KEY_BYTES)
-        yield from unbounded(partition_key_too_long, entity, keys, limits.PARTITION_KEY_BYTES)
+            yield from too_long_key(partition_key_too_long, entity, bound, part, limits.PARTITION_KEY_BYTES)
+        yield from unbounded_key(partition_key_too_long, entity, keys, limits.PARTITION_KEY_BYTES)
 
 
 @design_rule("KP103", "error", "advice")
@@ -64,8 +64,8 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
     for _, entity in subject.entities:
         keys = [(bound, part) for bound in (entity.key, *entity.indexes) for part in bound.sort]
         for bound, part in keys:
-            yield from too_long(sort_key_too_long, entity, bound, part, limits.SORT_KEY_BYTES)
-        yield from unbounded(sort_key_too_long, entity, keys, limits.SORT_KEY_BYTES)
+            yield from too_long_key(sort_key_too_long, entity, bound, part, limits.SORT_KEY_BYTES)
+        yield from unbounded_key(sort_key_too_long, entity, keys, limits.SORT_KEY_BYTES)
 
 
 @design_rule("KP104", "error", "warning")
@@ -93,8 +93,8 @@ def item_too_large(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         for action in plan.actions:
             name = action.path.field
-            stored = plan.entity.fields[name]
-            if action.name in {"append", "add_to_set"} and grows_without_end(stored, action.path):
+            field = plan.entity.fields[name]
+            if action.name in {"append", "add_to_set"} and is_unbounded(field, action.path):
                 yield item_too_large.finding(
                     pattern.name,
                     f"{pattern.name} fails once {plan.entity.name}.{name} has grown to 400 KB, and each call"
@@ -107,23 +107,24 @@ def item_too_large(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _declared_size(entity: EntitySpec, most: int) -> Iterator[Finding]:
-    if most > limits.ITEM_BYTES:
+def _declared_size(entity: EntitySpec, max_size: int) -> Iterator[Finding]:
+    if max_size > limits.ITEM_BYTES:
         yield item_too_large.finding(
             entity.name,
-            f"writes of {entity.name} fail over {limits.ITEM_BYTES:,} bytes, and its declared size is up to {most:,}",
+            f"writes of {entity.name} fail over {limits.ITEM_BYTES:,} bytes, and its declared size is up to"
+            f" {max_size:,}",
             "split the item, or keep its large content in an object store",
             entity.place.at("Bytes("),
         )
 
 
 def _allowed_size(entity: EntitySpec) -> Iterator[Finding]:
-    most, largest = most_item_bytes(entity)
-    if most > limits.ITEM_BYTES:
+    max_size, largest = max_item_bytes(entity)
+    if max_size > limits.ITEM_BYTES:
         yield item_too_large.finding(
             entity.name,
             f"writes of {entity.name} fail over {limits.ITEM_BYTES:,} bytes, and its declared lengths"
-            f" allow {most:,}, most of them in {largest}",
+            f" allow {max_size:,}, most of them in {largest}",
             f"declare {largest} shorter, or declare the largest size of an item: volume=Volume(...,"
             " bytes=Bytes(most=...))",
             entity.place,
@@ -150,21 +151,21 @@ def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Read and write capacity"; "Best practices for storing large items and attributes".
     """
-    for work in subject.works:
-        plan, rate = work.plan, work.rate
+    for request in subject.requests:
+        plan, rate = request.plan, request.rate
         rewrites = plan.operation == "UpdateItem" or (plan.operation == "PutItem" and plan.exists != "must_not")
         if not rewrites or rate is None:
             continue
         size = item_size(plan.entity)
-        per_second = work.units.written * rate.average
+        per_second = request.units.written * rate.average
         if size.declared and size.average > _LARGE_BYTES and subject.is_notable(per_second):
             yield large_item_rewritten.finding(
-                work.pattern.name,
-                f"{work.pattern.name} costs ${monthly_price(per_second):,.0f} per month:"
+                request.pattern.name,
+                f"{request.pattern.name} costs ${monthly_price(per_second):,.0f} per month:"
                 f" {number(rate.average)} times per second it rewrites {plan.entity.name}, {size.average:,}"
-                f" bytes on average, for {number(work.units.written)} write units",
+                f" bytes on average, for {number(request.units.written)} write units",
                 "move the attributes that change into a small item in the same item collection",
-                work.pattern.place,
+                request.pattern.place,
                 plan.entity.place,
             )
 
@@ -185,8 +186,8 @@ def nesting_too_deep(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Quotas in Amazon DynamoDB" (nested attribute depth).
     """
     for _, entity in subject.entities:
-        for name, stored in entity.fields.items():
-            levels = nesting(stored.info.annotation)
+        for name, field in entity.fields.items():
+            levels = nesting(field.info.annotation)
             if levels is not None and levels <= limits.NESTING_LEVELS:
                 continue
             deep = "is recursive" if levels is None else f"has {levels} levels"
@@ -217,22 +218,23 @@ def local_index_item_too_large(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Local Secondary Indexes" (item size and projected attributes).
     """
     for _, entity in subject.entities:
-        locals_ = [bound for bound in entity.indexes if bound.index.kind == "LSI"]
-        most = _largest_item(entity)
-        if not locals_ or most is None or most > limits.ITEM_BYTES:
+        local_indexes = [bound for bound in entity.indexes if bound.index.kind == "LSI"]
+        max_size = _largest_item(entity)
+        if not local_indexes or max_size is None or max_size > limits.ITEM_BYTES:
             continue
-        together = most + sum(
-            most if bound.index.project in {"all", None} else entry_size(entity, bound).p99 for bound in locals_
+        total = max_size + sum(
+            max_size if bound.index.project in {"all", None} else entry_size(entity, bound).p99
+            for bound in local_indexes
         )
-        if together > limits.ITEM_BYTES:
-            names = ", ".join(bound.index.name for bound in locals_)
+        if total > limits.ITEM_BYTES:
+            names = ", ".join(bound.index.name for bound in local_indexes)
             yield local_index_item_too_large.finding(
                 entity.name,
-                f"writes of {entity.name} fail: an item of {most:,} bytes with its entries in {names} has"
-                f" {together:,}, and the limit for both is {limits.ITEM_BYTES:,}",
+                f"writes of {entity.name} fail: an item of {max_size:,} bytes with its entries in {names} has"
+                f" {total:,}, and the limit for both is {limits.ITEM_BYTES:,}",
                 "project keys only, or use a global index",
                 entity.place,
-                locals_[0].index.place,
+                local_indexes[0].index.place,
             )
 
 
@@ -259,12 +261,12 @@ def declared_size_too_small(subject: Subject) -> Iterator[Finding]:
     """
     for _, entity in subject.entities:
         declared = entity.volume.bytes if entity.volume is not None else None
-        least = least_item_bytes(entity)
-        if declared is not None and declared.average < least:
+        min_size = min_item_bytes(entity)
+        if declared is not None and declared.average < min_size:
             yield declared_size_too_small.finding(
                 entity.name,
                 f"prices and units of {entity.name} are too low: its declared size is {declared.average:,} bytes on"
-                f" average, and its key and attribute names alone take {least:,}",
+                f" average, and its key and attribute names alone take {min_size:,}",
                 "declare the size of names and values together: Bytes(...)",
                 entity.place.at("Bytes("),
             )

@@ -7,7 +7,7 @@ from math import ceil
 
 from keyplan import limits
 from keyplan.check.finding import Finding, number
-from keyplan.check.load import CapacityUse, Work
+from keyplan.check.load import CapacityUse, PlannedRequest
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.estimate import TARGET_USE
@@ -33,21 +33,21 @@ def peak_above_warm_throughput(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "On-demand capacity mode" and "Understanding DynamoDB warm throughput".
     """
-    for part in subject.capacity_uses:
-        billing = part.table.schema.billing
+    for use in subject.capacity_uses:
+        billing = use.table.schema.billing
         if not isinstance(billing, OnDemand):
             continue
         warm_read, warm_write = billing.served
-        loads = [("write", part.write, part.peak_write, warm_write), ("read", part.read, part.peak_read, warm_read)]
-        for what, average, peak, floor in loads:
+        loads = [("write", use.write, use.peak_write, warm_write), ("read", use.read, use.peak_read, warm_read)]
+        for access, average, peak, floor in loads:
             if peak > floor and peak > _INSTANT_GROWTH * average:
                 yield peak_above_warm_throughput.finding(
-                    part.name,
-                    f"{part.where} is throttled at its peak of {number(peak)} {what} units per second (average"
+                    use.name,
+                    f"{use.label} is throttled at its peak of {number(peak)} {access} units per second (average"
                     f" {number(average)}): on demand it serves {floor:,} at first, and twice the previous peak"
                     " later",
-                    f"raise the warm throughput to the peak and declare it: OnDemand(warm_{what}={int(peak):_})",
-                    part.place,
+                    f"raise the warm throughput to the peak and declare it: OnDemand(warm_{access}={int(peak):_})",
+                    use.place,
                 )
 
 
@@ -66,40 +66,40 @@ def capacity_above_quota(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Quotas in Amazon DynamoDB".
     """
-    for part in subject.capacity_uses:
-        write, read = (0, 0) if part.bought is None else (part.bought.write, part.bought.read)
+    for use in subject.capacity_uses:
+        write, read = (0, 0) if use.provisioned is None else (use.provisioned.write, use.provisioned.read)
         figures = [
-            ("write", part.peak_write, write, limits.TABLE_WRITE_UNITS),
-            ("read", part.peak_read, read, limits.TABLE_READ_UNITS),
+            ("write", use.peak_write, write, limits.TABLE_WRITE_UNITS),
+            ("read", use.peak_read, read, limits.TABLE_READ_UNITS),
         ]
-        for what, peak, units, quota in figures:
+        for access, peak, units, quota in figures:
             if peak > quota:
-                yield _above_quota(part, f"takes {number(peak)} {what} units per second at the peak", quota)
+                yield _above_quota(use, f"takes {number(peak)} {access} units per second at the peak", quota)
             elif units > quota:
-                yield _above_quota(part, f"is provisioned with {units:,} {what} units per second", quota)
+                yield _above_quota(use, f"is provisioned with {units:,} {access} units per second", quota)
     yield from _account_quota(subject)
 
 
-def _above_quota(part: CapacityUse, has: str, quota: int) -> Finding:
+def _above_quota(use: CapacityUse, load_text: str, quota: int) -> Finding:
     return capacity_above_quota.finding(
-        part.name,
-        f"{part.where} {has}: requests above the quota of {quota:,} fail until it is raised",
+        use.name,
+        f"{use.label} {load_text}: requests above the quota of {quota:,} fail until it is raised",
         "request a higher quota before the load comes, or spread the load over several tables",
-        part.place,
+        use.place,
     )
 
 
 def _account_quota(subject: Subject) -> Iterator[Finding]:
-    bought = [part.bought for part in subject.capacity_uses if isinstance(part.bought, Provisioned)]
+    capacities = [use.provisioned for use in subject.capacity_uses if isinstance(use.provisioned, Provisioned)]
     figures = [
-        ("write", sum(capacity.write for capacity in bought), limits.ACCOUNT_WRITE_UNITS),
-        ("read", sum(capacity.read for capacity in bought), limits.ACCOUNT_READ_UNITS),
+        ("write", sum(capacity.write for capacity in capacities), limits.ACCOUNT_WRITE_UNITS),
+        ("read", sum(capacity.read for capacity in capacities), limits.ACCOUNT_READ_UNITS),
     ]
-    for what, units, quota in figures:
+    for access, units, quota in figures:
         if units > quota:
             yield capacity_above_quota.finding(
                 subject.design.name,
-                f"provisioning fails: tables and indexes of {subject.design.name} have {units:,} {what} units"
+                f"provisioning fails: tables and indexes of {subject.design.name} have {units:,} {access} units"
                 f" per second, and the quota of an account in a Region is {quota:,}",
                 "request a higher quota, or put the tables into several accounts",
                 subject.tables[0].schema.place,
@@ -121,52 +121,52 @@ def bulk_job_starves_traffic(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Best practices for querying and scanning data" and "Avoiding sudden spikes".
     """
-    for work in subject.works:
-        if work.plan.operation not in {"Scan", "BatchWriteItem"} or work.rate is not None or _is_guessed(work):
+    for request in subject.requests:
+        if request.plan.operation not in {"Scan", "BatchWriteItem"} or request.rate is not None or _is_guessed(request):
             continue
-        billing = work.plan.schema.billing
-        if isinstance(billing, OnDemand) and not _has_other_traffic(subject, work):
+        billing = request.plan.schema.billing
+        if isinstance(billing, OnDemand) and not _has_other_traffic(subject, request):
             continue
-        what, units = ("read", work.units.read) if work.plan.reading else ("write", _batch_units(work))
-        has = _capacity_of(billing, what)
-        if units > has:
+        access, units = ("read", request.units.read) if request.plan.reading else ("write", _batch_units(request))
+        capacity = _capacity_of(billing, access)
+        if units > capacity:
             yield bulk_job_starves_traffic.finding(
-                work.pattern.name,
-                f"one call of {work.pattern.name} uses all capacity of table {work.plan.schema.name} for"
-                f" {number(units / has)} seconds: {number(units)} {what} units, and the table"
-                f" {'has' if isinstance(billing, Provisioned) else 'serves at first'} {has:,} per second",
+                request.pattern.name,
+                f"one call of {request.pattern.name} uses all capacity of table {request.plan.schema.name} for"
+                f" {number(units / capacity)} seconds: {number(units)} {access} units, and the table"
+                f" {'has' if isinstance(billing, Provisioned) else 'serves at first'} {capacity:,} per second",
                 "declare a rate that leaves capacity and keep to it, or use an export or import",
-                work.pattern.place,
-                work.plan.schema.place,
+                request.pattern.place,
+                request.plan.schema.place,
             )
 
 
-def _is_guessed(work: Work) -> bool:
-    return work.plan.reading and bool(expected(work.pattern).guesses)
+def _is_guessed(request: PlannedRequest) -> bool:
+    return request.plan.reading and bool(expected(request.pattern).guesses)
 
 
-def _capacity_of(billing: OnDemand | Provisioned, what: str) -> int:
+def _capacity_of(billing: OnDemand | Provisioned, access: str) -> int:
     if isinstance(billing, Provisioned):
-        return billing.read if what == "read" else billing.write
+        return billing.read if access == "read" else billing.write
     read, write = billing.served
-    return read if what == "read" else write
+    return read if access == "read" else write
 
 
-def _batch_units(work: Work) -> float:
+def _batch_units(request: PlannedRequest) -> float:
     """Return the write units of one call to a batch pattern.
 
     If the number of items per call is not declared, a full batch of 25 items is assumed, unless the entity has fewer
     items.
     """
-    if work.pattern.facts.expected_items is not None:
-        return work.units.write
-    items = work.plan.entity.volume
-    most = limits.BATCH_WRITE_ITEMS
-    return work.units.write * (most if items is None else min(most, items.count))
+    if request.pattern.facts.expected_items is not None:
+        return request.units.write
+    items = request.plan.entity.volume
+    max_items = limits.BATCH_WRITE_ITEMS
+    return request.units.write * (max_items if items is None else min(max_items, items.count))
 
 
-def _has_other_traffic(subject: Subject, work: Work) -> bool:
-    return any(other.rate is not None and other.plan.schema is work.plan.schema for other in subject.works)
+def _has_other_traffic(subject: Subject, request: PlannedRequest) -> bool:
+    return any(other.rate is not None and other.plan.schema is request.plan.schema for other in subject.requests)
 
 
 @design_rule("KP511", "error", conflicts=True)
@@ -211,23 +211,23 @@ def insufficient_capacity(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Provisioned capacity mode" and "Burst capacity".
     """
-    for part in subject.capacity_uses:
-        if part.bought is None:
+    for use in subject.capacity_uses:
+        if use.provisioned is None:
             continue
-        yield from _shortfall(part, "write", (part.write, part.peak_write), part.bought.write)
-        yield from _shortfall(part, "read", (part.read, part.peak_read), part.bought.read)
+        yield from _shortfall(use, "write", (use.write, use.peak_write), use.provisioned.write)
+        yield from _shortfall(use, "read", (use.read, use.peak_read), use.provisioned.read)
 
 
-def _shortfall(part: CapacityUse, what: str, load: tuple[float, float], bought: int) -> Iterator[Finding]:
+def _shortfall(use: CapacityUse, access: str, load: tuple[float, float], provisioned: int) -> Iterator[Finding]:
     average, peak = load
-    if peak <= bought:
+    if peak <= provisioned:
         return
-    always = average > bought
+    is_constant = average > provisioned
     yield insufficient_capacity.finding(
-        part.name,
-        f"{part.where} is throttled: it has {bought:,} {what} units per second, and its patterns take"
-        f" {number(average if always else peak)} {'on average' if always else 'at the peak'}",
-        f"provision {max(1, ceil(peak / TARGET_USE)):,} {what} units, or use OnDemand()",
-        part.place,
-        severity="error" if always else "warning",
+        use.name,
+        f"{use.label} is throttled: it has {provisioned:,} {access} units per second, and its patterns take"
+        f" {number(average if is_constant else peak)} {'on average' if is_constant else 'at the peak'}",
+        f"provision {max(1, ceil(peak / TARGET_USE)):,} {access} units, or use OnDemand()",
+        use.place,
+        severity="error" if is_constant else "warning",
     )

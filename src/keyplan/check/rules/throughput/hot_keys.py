@@ -42,15 +42,17 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Best practices for designing and using partition keys effectively" and "Using write
     sharding to distribute workloads evenly".
     """
-    of_items = set(_keys_with_hot_item(subject))
-    for hot in subject.hot_keys:
-        if hot.sharded:
+    keys_with_hot_item = set(_keys_with_hot_item(subject))
+    for hot_key in subject.hot_keys:
+        if hot_key.shard_count:
             continue
-        if hot.index is not None or (hot.table.name, hot.shape) not in of_items:
+        if hot_key.index is not None or (hot_key.table.name, hot_key.shape) not in keys_with_hot_item:
             yield from _overload(
-                hot, "write", hot.write(peak=False), hot.write(peak=True), limits.PARTITION_WRITE_UNITS
+                hot_key, "write", hot_key.write(peak=False), hot_key.write(peak=True), limits.PARTITION_WRITE_UNITS
             )
-        yield from _overload(hot, "read", hot.read(peak=False), hot.read(peak=True), limits.PARTITION_READ_UNITS)
+        yield from _overload(
+            hot_key, "read", hot_key.read(peak=False), hot_key.read(peak=True), limits.PARTITION_READ_UNITS
+        )
 
 
 def _keys_with_hot_item(subject: Subject) -> Iterator[tuple[str, str]]:
@@ -60,26 +62,27 @@ def _keys_with_hot_item(subject: Subject) -> Iterator[tuple[str, str]]:
             yield item.table.name, key_text(item.bound.partition)
 
 
-def _overload(hot: HotKey, what: str, average: float, peak: float, limit: int) -> Iterator[Finding]:
+def _overload(hot_key: HotKey, access: str, average: float, peak: float, limit: int) -> Iterator[Finding]:
     if peak <= limit:
         return
-    always = average > limit
-    part = hot.share_of(what)
-    share = "all calls" if part == 1 else f"up to {part:.0%} of a pattern's calls"
-    refused = "; writes of the table then fail too" if hot.index is not None and what == "write" else ""
+    is_constant = average > limit
+    share = hot_key.share_of(access)
+    share_text = "all calls" if share == 1 else f"up to {share:.0%} of a pattern's calls"
+    refused = "; writes of the table then fail too" if hot_key.index is not None and access == "write" else ""
     yield hot_partition_key.finding(
-        hot.name,
-        f"the most used key of {hot.where} ({hot.shape}) is throttled: it takes"
-        f" {number(average if always else peak)} {what} units per"
-        f" second {'on average' if always else 'at the peak'} from {', '.join(hot.main(what))} ({share}), and a"
+        hot_key.name,
+        f"the most used key of {hot_key.label} ({hot_key.shape}) is throttled: it takes"
+        f" {number(average if is_constant else peak)} {access} units per"
+        f" second {'on average' if is_constant else 'at the peak'} from"
+        f" {', '.join(hot_key.main_patterns(access))} ({share_text}), and a"
         f" partition"
         f" serves {limit:,}{refused}",
         f"shard the key ({max(2, ceil(peak / limit * 2))} shards) and read it with every_shard(), or use a field"
         f" with more values"
-        + (", or keep items that no query needs out of the index with only_if=" if hot.index is not None else ""),
-        hot.place,
-        hot.table.schema.place_of(hot.index),
-        severity="error" if always else "warning",
+        + (", or keep items that no query needs out of the index with only_if=" if hot_key.index is not None else ""),
+        hot_key.place,
+        hot_key.table.schema.place_of(hot_key.index),
+        severity="error" if is_constant else "warning",
     )
 
 
@@ -99,27 +102,28 @@ def hot_item(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Best practices for designing and using partition keys effectively".
     """
-    for hot in subject.hot_items:
+    for item in subject.hot_items:
         loads = [
-            ("write", hot.write(peak=True), limits.PARTITION_WRITE_UNITS),
-            ("read", hot.read(peak=True), limits.PARTITION_READ_UNITS),
+            ("write", item.write(peak=True), limits.PARTITION_WRITE_UNITS),
+            ("read", item.read(peak=True), limits.PARTITION_READ_UNITS),
         ]
-        for what, units, limit in loads:
+        for access, units, limit in loads:
             if units <= limit:
                 continue
             fix = (
                 "spread it over several items, write to a random one, and add them up when reading"
-                if what == "write"
+                if access == "write"
                 else "cache it, or keep several copies and read a random one"
             )
             yield hot_item.finding(
-                hot.entity.name,
-                f"the most used item of {hot.entity.name} ({hot.shape}) is throttled: it takes {number(units)}"
-                f" {what} units per second at the peak from {', '.join(hot.main(what))}, and one item can take"
+                item.entity.name,
+                f"the most used item of {item.entity.name} ({item.shape}) is throttled: it takes {number(units)}"
+                f" {access} units per second at the peak from {', '.join(item.main_patterns(access))}, and one"
+                " item can take"
                 f" {limit:,}",
                 fix,
-                hot.place,
-                hot.table.schema.place,
+                item.place,
+                item.table.schema.place,
             )
 
 
@@ -140,30 +144,31 @@ def monotonic_sort_key(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Best practices for designing and using partition keys effectively"; AWS blog, "Scaling
     DynamoDB" (part 3).
     """
-    for hot in subject.hot_keys:
-        if hot.bound is None:
+    for hot_key in subject.hot_keys:
+        if hot_key.bound is None:
             continue
-        field = monotonic_start(hot.bound.sort, hot.entity)
-        units = hot.write(peak=True)
+        field = monotonic_start(hot_key.bound.sort, hot_key.entity)
+        units = hot_key.write(peak=True)
         if field is not None and units > limits.PARTITION_WRITE_UNITS / 2:
-            yield _monotonic(hot, field, units)
+            yield _monotonic(hot_key, field, units)
 
 
-def _monotonic(hot: HotKey, field: str, units: float) -> Finding:
-    stored = hot.entity.fields[field]
+def _monotonic(hot_key: HotKey, field: str, units: float) -> Finding:
+    stored_field = hot_key.entity.fields[field]
     return monotonic_sort_key.finding(
-        hot.name,
-        f"the most used key of {hot.where} ({hot.shape}) cannot be split: its {number(units)} write units per second at"
+        hot_key.name,
+        f"the most used key of {hot_key.label} ({hot_key.shape}) cannot be split: its {number(units)} write units"
+        " per second at"
         f" the peak go to the end of its sort key, which starts with {field}",
         f"put a field that varies before {field}, or shard the partition key and read it with every_shard()",
-        hot.place,
-        hot.table.schema.place_of(hot.index),
-        severity="warning" if is_time_by_type(stored) or has_time_ordered_type(stored) else "advice",
+        hot_key.place,
+        hot_key.table.schema.place_of(hot_key.index),
+        severity="warning" if is_time_by_type(stored_field) or has_time_ordered_type(stored_field) else "advice",
     )
 
 
 _MANY_ITEMS = 100_000
-_NOTABLE = 0.1
+_NOTABLE_SHARE = 0.1
 
 
 @design_rule("KP504", "warning", "advice", implied_by=("KP501",))
@@ -199,21 +204,21 @@ def constant_partition_key(subject: Subject) -> Iterator[Finding]:
                 yield from _time_key(subject, hot_key, bound, entity)
 
 
-def _constant_key(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec) -> Iterator[Finding]:
-    write = hot.write(peak=True) if hot is not None else 0.0
-    read = hot.read(peak=True) if hot is not None else 0.0
+def _constant_key(hot_key: HotKey | None, bound: BoundKey | None, entity: EntitySpec) -> Iterator[Finding]:
+    write = hot_key.write(peak=True) if hot_key is not None else 0.0
+    read = hot_key.read(peak=True) if hot_key is not None else 0.0
     items = _items_under(bound, entity)
     if items < _MANY_ITEMS and not _is_notable(write, read):
         return
-    index = bound.index if bound is not None else hot.index if hot is not None else None
-    where = entity.schema.where(index)
-    text = _key_text(hot, bound)
+    index = bound.index if bound is not None else hot_key.index if hot_key is not None else None
+    target = entity.schema.where(index)
+    text = _key_text(hot_key, bound)
     parts = [f"{items:,.0f} items"] if items else []
     parts += [f"{number(write)} write units per second at the peak"] if write else []
     parts += [f"{number(read)} read units per second at the peak"] if read else []
     yield constant_partition_key.finding(
         index.name if index is not None else entity.name,
-        f"every {entity.name} shares the partition key {text} in {where}: {', '.join(parts)} in one"
+        f"every {entity.name} shares the partition key {text} in {target}: {', '.join(parts)} in one"
         f" partition, which serves {limits.PARTITION_WRITE_UNITS:,} write and"
         f" {limits.PARTITION_READ_UNITS:,} read units per second",
         "shard the key, such as TEXT#{id:shard(8)}, and read it with every_shard(), or keep only"
@@ -227,23 +232,21 @@ def _peak_of_new_items(subject: Subject, entity: EntitySpec, index: Index | None
     """Return the peak load, in write units per second, that all puts of whole items of an entity cause on a table or
     index.
     """
-    works = [work for work in subject.writes_of(entity) if work.plan.item is not None and is_declared(work)]
-    units = [work.units.write if index is None else work.units.indexes.get(index.name, 0.0) for work in works]
+    puts = [put for put in subject.writes_of(entity) if put.plan.item is not None and is_declared(put)]
+    units = [put.units.write if index is None else put.units.indexes.get(index.name, 0.0) for put in puts]
     return sum(
-        units_of_item * work.rate.highest
-        for units_of_item, work in zip(units, works, strict=True)
-        if work.rate is not None
+        units_of_item * put.rate.highest for units_of_item, put in zip(units, puts, strict=True) if put.rate is not None
     )
 
 
-def _key_text(hot: HotKey | None, bound: BoundKey | None) -> str:
+def _key_text(hot_key: HotKey | None, bound: BoundKey | None) -> str:
     if bound is not None:
         return " and ".join(part.text for part in bound.partition)
-    return hot.shape.partition(" = ")[2] if hot is not None else ""
+    return hot_key.shape.partition(" = ")[2] if hot_key is not None else ""
 
 
 def _is_notable(write: float, read: float) -> bool:
-    return write > limits.PARTITION_WRITE_UNITS * _NOTABLE or read > limits.PARTITION_READ_UNITS * _NOTABLE
+    return write > limits.PARTITION_WRITE_UNITS * _NOTABLE_SHARE or read > limits.PARTITION_READ_UNITS * _NOTABLE_SHARE
 
 
 def _items_under(bound: BoundKey | None, entity: EntitySpec) -> float:
@@ -252,15 +255,15 @@ def _items_under(bound: BoundKey | None, entity: EntitySpec) -> float:
     return entity.volume.count * (share_in_index(entity, bound) if bound is not None else 1.0)
 
 
-def _time_key(subject: Subject, hot: HotKey | None, bound: BoundKey, entity: EntitySpec) -> Iterator[Finding]:
+def _time_key(subject: Subject, hot_key: HotKey | None, bound: BoundKey, entity: EntitySpec) -> Iterator[Finding]:
     names = [name for part in bound.partition for name in part.fields]
     if not all(increases_with_time(entity.fields[name]) for name in names):
         return
-    if hot is not None:
-        units = sum(load.write * (load.peak / load.share) for load in hot.loads if load.share)
+    if hot_key is not None:
+        units = sum(load.write * (load.peak / load.share) for load in hot_key.loads if load.share)
     else:  # the number of values is not declared, but all new items have the current value
         units = _peak_of_new_items(subject, entity, bound.index)
-    if units <= limits.PARTITION_WRITE_UNITS * _NOTABLE:
+    if units <= limits.PARTITION_WRITE_UNITS * _NOTABLE_SHARE:
         return
     schema = entity.schema
     yield constant_partition_key.finding(
@@ -271,15 +274,16 @@ def _time_key(subject: Subject, hot: HotKey | None, bound: BoundKey, entity: Ent
         "add a field that varies, or a shard, and read the shards with every_shard()",
         bound.place,
         schema.place_of(bound.index),
-        severity="warning" if _is_time_of_writing(entity, names, counted=hot is not None) else "advice",
+        severity="warning" if _is_time_of_writing(entity, names, has_declared_count=hot_key is not None) else "advice",
     )
 
 
-def _is_time_of_writing(entity: EntitySpec, names: Sequence[str], *, counted: bool) -> bool:
+def _is_time_of_writing(entity: EntitySpec, names: Sequence[str], *, has_declared_count: bool) -> bool:
     """Return True if a key that consists of the fields `names` is the time of the write, according to the types of the
     fields.
 
-    If `counted` is True, a date field for which the design declares a number of distinct values is also accepted.
+    If `has_declared_count` is True, a date field for which the design declares a number of distinct values is also
+    accepted.
     """
     fields = [entity.fields[name] for name in names]
-    return all(field.write_time is not None or (counted and is_time_by_type(field)) for field in fields)
+    return all(field.write_time is not None or (has_declared_count and is_time_by_type(field)) for field in fields)

@@ -18,7 +18,7 @@ from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import BoundKey
 
-_FAR_TOO_MANY = 16
+_EXCESS_FACTOR = 16
 
 
 @design_rule("KP507", "warning")
@@ -37,35 +37,40 @@ def shard_count(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Using write sharding to distribute workloads evenly".
     """
-    for hot in subject.hot_keys:
-        if not hot.sharded:
+    for hot_key in subject.hot_keys:
+        if not hot_key.shard_count:
             continue
-        write, read = hot.write(peak=True), hot.read(peak=True)
-        needed = max(1, ceil(2 * hot.sharded * write / limits.PARTITION_WRITE_UNITS), _shards_for_reads(hot, read))
+        write, read = hot_key.write(peak=True), hot_key.read(peak=True)
+        needed = max(
+            1, ceil(2 * hot_key.shard_count * write / limits.PARTITION_WRITE_UNITS), _shards_for_reads(hot_key, read)
+        )
         if write > limits.PARTITION_WRITE_UNITS or read > limits.PARTITION_READ_UNITS:
             problem = f"is throttled: it takes {number(write)} write and {number(read)} read units per second at the"
             problem += f" peak, and serves {limits.PARTITION_WRITE_UNITS:,} and {limits.PARTITION_READ_UNITS:,}"
-            yield _shard_finding(hot, f"each of {hot.sharded} shards of {hot.where} {problem}", f"use {needed} shards")
-        elif write and hot.sharded >= _FAR_TOO_MANY * needed:
-            problem = (
-                f"every read of {hot.where} queries {hot.sharded} shards, and {number(write * hot.sharded)} write units"
+            yield _shard_finding(
+                hot_key, f"each of {hot_key.shard_count} shards of {hot_key.label} {problem}", f"use {needed} shards"
             )
-            problem += f" per second at the peak need {needed}"
-            yield _shard_finding(hot, problem, f"use {max(2, needed)} shards")
+        elif write and hot_key.shard_count >= _EXCESS_FACTOR * needed:
+            write_units = number(write * hot_key.shard_count)
+            problem = (
+                f"every read of {hot_key.label} queries {hot_key.shard_count} shards, and {write_units} write units"
+                f" per second at the peak need {needed}"
+            )
+            yield _shard_finding(hot_key, problem, f"use {max(2, needed)} shards")
 
 
-def _shards_for_reads(hot: HotKey, read: float) -> int:
+def _shards_for_reads(hot_key: HotKey, read: float) -> int:
     # A read of all shards loads each shard equally, so more shards do not help.
-    return hot.sharded if read > limits.PARTITION_READ_UNITS / 2 else 1
+    return hot_key.shard_count if read > limits.PARTITION_READ_UNITS / 2 else 1
 
 
-def _shard_finding(hot: HotKey, problem: str, fix: str) -> Finding:
+def _shard_finding(hot_key: HotKey, problem: str, fix: str) -> Finding:
     return shard_count.finding(
-        hot.name,
+        hot_key.name,
         problem,
         f"{fix}; existing keys keep their shard, so rewrite them or read both numbers for a while",
-        hot.place,
-        hot.table.schema.place_of(hot.index),
+        hot_key.place,
+        hot_key.table.schema.place_of(hot_key.index),
     )
 
 
@@ -90,16 +95,18 @@ def item_collection_growth(subject: Subject) -> Iterator[Finding]:
         for bound in (entity.key, *entity.indexes):
             if bound.index is not None and bound.index.kind == "LSI":
                 continue
-            stored = _largest_collection_bytes(entity, bound, table.entities)
-            if stored <= limits.PARTITION_BYTES:
+            size = _largest_collection_bytes(entity, bound, table.entities)
+            if size <= limits.PARTITION_BYTES:
                 continue
             refused = local and bound.index is None
-            then = "with a local index, writes beyond that fail" if refused else "a query of it reads all of them"
-            where = table.schema.where(bound.index)
+            consequence = (
+                "with a local index, writes beyond that fail" if refused else "a query of it reads all of them"
+            )
+            target = table.schema.where(bound.index)
             yield item_collection_growth.finding(
                 entity.name if bound.index is None else bound.index.name,
-                f"the most used key of {where} grows to {stored / limits.GIB:,.0f} GB of {entity.name}: a"
-                f" partition holds 10 GB, and {then}",
+                f"the most used key of {target} grows to {size / limits.GIB:,.0f} GB of {entity.name}: a"
+                f" partition holds 10 GB, and {consequence}",
                 "add a period to the partition key, such as {created_at:month}, or let old items expire",
                 bound.place,
                 table.schema.place_of(bound.index),
@@ -134,10 +141,12 @@ def missing_workload_numbers(subject: Subject) -> Iterator[Finding]:
     velocity of the data before the design.
     """
     for table in subject.tables:
-        needed = _entities_needing_numbers(table)
-        missing = [entity.name for entity in table.entities if entity.volume is None and entity.name in needed]
+        reasons_by_entity = _entities_needing_numbers(table)
+        missing = [
+            entity.name for entity in table.entities if entity.volume is None and entity.name in reasons_by_entity
+        ]
         if missing:
-            reasons = list(dict.fromkeys(needed[name] for name in missing))
+            reasons = list(dict.fromkeys(reasons_by_entity[name] for name in missing))
             yield missing_workload_numbers.finding(
                 table.name,
                 f"checks and estimates of {', '.join(reasons)} are incomplete: {', '.join(missing)} has no"
@@ -155,11 +164,11 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
         plan = pattern.plan
         if pattern.facts.rate is None or plan.operation != "Query" or plan.limit is not None or plan.faults:
             continue
-        unsaid = [guess for guess in expected(pattern).guesses if guess.startswith("how many values")]
-        if unsaid:
+        unknown_sizes = [guess for guess in expected(pattern).guesses if guess.startswith("how many values")]
+        if unknown_sizes:
             yield missing_workload_numbers.finding(
                 pattern.name,
-                f"{pattern.name} is priced as reading every item: {unsaid[0]}",
+                f"{pattern.name} is priced as reading every item: {unknown_sizes[0]}",
                 "declare distinct={...} in the entity's volume, or expected_items=... of the pattern; rough"
                 " numbers are enough",
                 pattern.place,
@@ -173,10 +182,10 @@ def _entities_needing_numbers(table: Table) -> dict[str, str]:
 
     The result maps the name of each entity to the name of such a pattern.
     """
-    needed: dict[str, str] = {}
+    patterns: dict[str, str] = {}
     for pattern in table.patterns:
-        claimed = any(units_of(claim.text) for claim in pattern.facts.claims)
-        if claimed or pattern.facts.rate is not None:
+        has_claim = any(units_of(claim.text) for claim in pattern.facts.claims)
+        if has_claim or pattern.facts.rate is not None:
             for entity in pattern.plan.entities:
-                needed.setdefault(entity.name, pattern.name)
-    return needed
+                patterns.setdefault(entity.name, pattern.name)
+    return patterns
