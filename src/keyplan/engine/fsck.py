@@ -94,7 +94,7 @@ def _check_table(
     for run_check in checks:
         yield from run_check.finish()
     if table.recovery is not None:
-        yield from _check_copies(table, "history", history.recorded(view, table.recovery))
+        yield from _check_copies(table, "history", history.record_rows(view, table.recovery))
 
 
 def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckProblem]:
@@ -175,7 +175,7 @@ class _Entries:
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         for index in self._indexes:
             entry_key = index.key.entry(version.item, key)
-            if entry_key is not None and not lag.waits(self._view, self._waiting, index.tree, entry_key):
+            if entry_key is not None and not lag.is_delayed(self._view, self._waiting, index.tree, entry_key):
                 self._counts[index.name] += 1
                 yield from _check_entry(self._view, self._table, index, entry_key, version)
 

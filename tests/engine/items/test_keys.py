@@ -136,12 +136,12 @@ def test_an_item_without_a_key_attribute_has_no_entry() -> None:
 
 def test_an_entry_moves_only_with_its_key_attributes() -> None:
     item = {"a": {"S": "1"}, "b": {"S": "2"}, "c": {"S": "3"}, "d": {"B": "eA=="}}
-    assert SEVERAL.same(item, {**item, "other": {"S": "4"}})
-    assert SEVERAL.same({"other": {"S": "4"}}, {})
+    assert SEVERAL.has_same_key(item, {**item, "other": {"S": "4"}})
+    assert SEVERAL.has_same_key({"other": {"S": "4"}}, {})
     for name in item:
         for other in ({**item, name: {"S": "else"}}, {at: value for at, value in item.items() if at != name}):
-            assert not SEVERAL.same(item, other)
-            assert not SEVERAL.same(other, item)
+            assert not SEVERAL.has_same_key(item, other)
+            assert not SEVERAL.has_same_key(other, item)
 
 
 def test_an_attribute_that_cannot_be_an_index_key_is_rejected() -> None:

@@ -254,7 +254,7 @@ def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float)
     """
     if resource.refusal(charge, now) is not None:
         return True
-    resource.take(charge)
+    resource.consume(charge)
     return False
 
 

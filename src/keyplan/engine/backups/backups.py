@@ -58,22 +58,22 @@ _ARN = re.compile(
 
 def create(database: Database, transaction: Transaction, table: Table, name: str) -> Document:
     """Start a backup of a table as part of a `Database.alter` transaction, and return the backup's stored document."""
-    about = {"name": name, "type": USER, "ready_at": copies.NOT_BEFORE_END, "expires_at": None}
+    members = {"name": name, "type": USER, "ready_at": copies.NOT_BEFORE_END, "expires_at": None}
     tree = transaction.create_tree()
-    document = _create(database, transaction, table, {**about, "tree": tree.number, "items": 0, "size_bytes": 0})
-    name_of_document = DOCUMENT_PREFIX + document["arn"]
-    copies.begin(database, transaction, document["arn"], tree, table, notified=name_of_document)
+    document = _create(database, transaction, table, {**members, "tree": tree.number, "items": 0, "size_bytes": 0})
+    document_name = DOCUMENT_PREFIX + document["arn"]
+    copies.begin(database, transaction, document["arn"], tree, table, result_document=document_name)
     return document
 
 
-def create_of_deleted(database: Database, transaction: Transaction, table: Table) -> None:
+def create_system_backup(database: Database, transaction: Transaction, table: Table) -> None:
     """Create the system backup of a table with point-in-time recovery that is about to be deleted, as DynamoDB does.
 
     The table's tree of rows becomes part of the backup, so the caller must delete the table without dropping that tree.
     """
     now = database.clock.now()
     items, size_bytes = transaction.totals(table.tree)
-    about = {
+    members = {
         "name": _SYSTEM_NAME.format(table.name),
         "type": SYSTEM,
         "ready_at": now,
@@ -82,14 +82,14 @@ def create_of_deleted(database: Database, transaction: Transaction, table: Table
         "items": items,
         "size_bytes": size_bytes,
     }
-    _create(database, transaction, table, about)
+    _create(database, transaction, table, members)
 
 
-def _create(database: Database, transaction: Transaction, table: Table, about: Document) -> Document:
+def _create(database: Database, transaction: Transaction, table: Table, members: Document) -> Document:
     created_at = round(database.clock.now(), 3)
     document = {
-        "arn": _new_arn(database, transaction, table, about["type"], created_at),
-        **about,
+        "arn": _new_arn(database, transaction, table, members["type"], created_at),
+        **members,
         "created_at": created_at,
         "description": table.document["description"],
         "expiry": table.expiry and table.expiry.attribute,
@@ -106,8 +106,8 @@ def _new_arn(database: Database, view: StoreView, table: Table, kind: str, creat
     """
     number = round(created_at * 1000)
     while True:
-        end = _SYSTEM_ID if kind == SYSTEM else f"{database.clock.random.getrandbits(32):08x}"
-        arn = f"{descriptions.table_arn(database, table.name)}/backup/{number:014d}-{end}"
+        suffix = _SYSTEM_ID if kind == SYSTEM else f"{database.clock.random.getrandbits(32):08x}"
+        arn = f"{descriptions.table_arn(database, table.name)}/backup/{number:014d}-{suffix}"
         if view.document(DOCUMENT_PREFIX + arn) is None:
             return arn
         number += kind == SYSTEM  # a deleted table of the same name may have this ARN
@@ -121,10 +121,10 @@ def drop(transaction: Transaction, document: Document) -> None:
 
 def purge(transaction: Transaction, now: float) -> int:
     """Delete expired backups and return their number."""
-    over = [document for document in stored(transaction) if is_expired(document, now)]
-    for document in over:
+    expired = [document for document in stored(transaction) if is_expired(document, now)]
+    for document in expired:
         drop(transaction, document)
-    return len(over)
+    return len(expired)
 
 
 # Lookup.
@@ -135,11 +135,11 @@ def stored(view: StoreView) -> list[Document]:
     return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
 
 
-def renewed(view: StoreView, document: Document) -> Document:
+def reload(view: StoreView, document: Document) -> Document:
     """Return the current document of a backup from the store, or the given document if the backup has been deleted."""
     body = view.document(DOCUMENT_PREFIX + document["arn"])
-    now: Document = document if body is None else orjson.loads(body)
-    return now
+    current: Document = document if body is None else orjson.loads(body)
+    return current
 
 
 def find(database: Database, view: StoreView, arn: str) -> Document:
@@ -186,8 +186,8 @@ def is_ready(document: Document, now: float) -> bool:
 
 def is_in_progress(document: Document) -> bool:
     """Return True if some rows have not been copied into the backup yet."""
-    at: float = document["ready_at"]
-    return at == copies.NOT_BEFORE_END
+    ready_at: float = document["ready_at"]
+    return ready_at == copies.NOT_BEFORE_END
 
 
 def is_restoring(database: Database, arn: str) -> bool:
@@ -202,8 +202,8 @@ def is_restoring(database: Database, arn: str) -> bool:
 
 def table_of(document: Document) -> Table:
     """Return the table definition in a backup, without indexes. This definition is sufficient to compute item keys."""
-    left_out = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
-    description = {name: value for name, value in document["description"].items() if name not in left_out}
+    index_members = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
+    description = {name: value for name, value in document["description"].items() if name not in index_members}
     return parse({"description": description, "tree": document["tree"], "index_trees": {}})
 
 
@@ -259,10 +259,10 @@ def _table(document: Document) -> dict[str, Any]:
     }
 
 
-def _throughput(described: dict[str, Any]) -> dict[str, Any]:
-    capacity: dict[str, Any] = {"ProvisionedThroughput": throughput.only_units(described["ProvisionedThroughput"])}
-    if "OnDemandThroughput" in described:
-        capacity["OnDemandThroughput"] = described["OnDemandThroughput"]
+def _throughput(description: dict[str, Any]) -> dict[str, Any]:
+    capacity: dict[str, Any] = {"ProvisionedThroughput": throughput.only_units(description["ProvisionedThroughput"])}
+    if "OnDemandThroughput" in description:
+        capacity["OnDemandThroughput"] = description["OnDemandThroughput"]
     return capacity
 
 

@@ -54,7 +54,7 @@ last of its chunk.
 """
 
 
-class Past(NamedTuple):
+class PointInTime(NamedTuple):
     """An earlier point in time as of which the rows of a table are copied, and the tree with the table's recovery
     records.
     """
@@ -73,45 +73,45 @@ def begin(
     target: Tree,
     source: Tree | Table,
     *,
-    past: Past | None = None,
-    notified: str | None = None,
+    point_in_time: PointInTime | None = None,
+    result_document: str | None = None,
 ) -> None:
     """Start copying rows into the new tree `target`, as of this `Database.alter` transaction.
 
     `owner` is the name of the restored table or the ARN of the backup that receives the rows. An owner can have only
-    one copy at a time. `source` is a table or a read-only tree. If `past` is given, the rows are copied as of that
-    earlier time. `notified` is the name of a stored document that receives `items`, `size_bytes` and `ready_at` when
-    the copy is complete.
+    one copy at a time. `source` is a table or a read-only tree. If `point_in_time` is given, the rows are copied as of
+    that earlier time. `result_document` is the name of a stored document that receives `items`, `size_bytes` and
+    `ready_at` when the copy is complete.
     """
-    former = None
+    versions_tree = None
     if isinstance(source, Table):
-        former = transaction.create_tree().number
-        document = {**source.document, "copies": [*source.document.get("copies", ()), former]}
+        versions_tree = transaction.create_tree().number
+        document = {**source.document, "copies": [*source.document.get("copies", ()), versions_tree]}
         database.catalog.save(transaction, document)
     document = {
         "target": target.number,
         "source": source.tree.number if isinstance(source, Table) else source.number,
-        "former": former,
+        "former": versions_tree,
         "table": source.name if isinstance(source, Table) else None,
-        "past": past and {"tree": past.recovery.tree.number, "time_s": past.time_s},
+        "past": point_in_time and {"tree": point_in_time.recovery.tree.number, "time_s": point_in_time.time_s},
         "done": "",
-        "put_back": past and "",
+        "put_back": point_in_time and "",
         "items": 0,
         "size_bytes": 0,
-        "notified": notified,
+        "notified": result_document,
         "dropped": [],
     }
     _save(transaction, owner, document)
 
 
-def end(database: Database, transaction: Transaction, owner: str) -> None:
+def finish(database: Database, transaction: Transaction, owner: str) -> None:
     """End the copy of an owner in a `Database.alter` transaction: delete its document and its unnecessary trees."""
     document = _find(transaction, owner)
     if document is None:
         return
     transaction.delete_document(DOCUMENT_PREFIX + owner)
     if document["former"] is not None:
-        _stop_noting(database, transaction, document)
+        _stop_saving_versions(database, transaction, document)
     for number in document["dropped"]:
         drop_tree(transaction, statements.tree(number))
     if document["notified"] is not None:
@@ -122,15 +122,15 @@ def end(database: Database, transaction: Transaction, owner: str) -> None:
             transaction.put_document(document["notified"], orjson.dumps({**orjson.loads(body), **result}))
 
 
-def _stop_noting(database: Database, transaction: Transaction, document: Document) -> None:
-    former = document["former"]
+def _stop_saving_versions(database: Database, transaction: Transaction, document: Document) -> None:
+    versions_tree = document["former"]
     table = stored_table(transaction, document["table"])
-    noted = [] if table is None else table.document.get("copies", [])
-    if table is not None and former in noted:  # otherwise the table was dropped, and may exist again
-        rest = {name: value for name, value in table.document.items() if name != "copies"}
-        others = [number for number in noted if number != former]
-        database.catalog.save(transaction, {**rest, "copies": others} if others else rest)
-    transaction.drop_tree(statements.tree(former))
+    copy_trees = [] if table is None else table.document.get("copies", [])
+    if table is not None and versions_tree in copy_trees:  # otherwise the table was dropped, and may exist again
+        members = {name: value for name, value in table.document.items() if name != "copies"}
+        other_trees = [number for number in copy_trees if number != versions_tree]
+        database.catalog.save(transaction, {**members, "copies": other_trees} if other_trees else members)
+    transaction.drop_tree(statements.tree(versions_tree))
 
 
 def pending(view: StoreView) -> list[str]:
@@ -173,7 +173,7 @@ def _save(transaction: Transaction, owner: str, document: Document) -> None:
 # Concurrent changes.
 
 
-def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
+def save_version(transaction: Transaction, tree: Tree, key: bytes, old: history.Content | None) -> None:
     """Save the content that an item had when a table copy started, before the first change to the item during the copy.
 
     The content `old` is stored in `tree` under the item's key, unless the tree already contains that key. `old` is None
@@ -186,16 +186,16 @@ def note(transaction: Transaction, tree: Tree, key: bytes, old: history.Content 
 # Chunks.
 
 
-def bring_in(view: StoreView, owner: str) -> None:
+def preload_chunk(view: StoreView, owner: str) -> None:
     """Load the pages with the rows of a copy's next chunk into memory, so that the transaction of `fill_chunk` is
     short.
     """
     document = _find(view, owner)
     if document is not None and document["done"] is not None:
-        _piece(view, statements.tree(document["source"]), _behind(document["done"]))
+        _next_chunk(view, statements.tree(document["source"]), _start_key(document["done"]))
 
 
-def place(view: StoreView, owner: str) -> str:
+def progress_text(view: StoreView, owner: str) -> str:
     """Return the progress of a copy as text: a percentage, or a note about the last step.
 
     In the last step, changes made after the requested time are removed from the copy.
@@ -218,7 +218,7 @@ def fill_chunk(transaction: Transaction, owner: str) -> bool:
     if document["done"] is not None:
         _copy(transaction, document)
     elif document["put_back"] is not None:
-        _put_back(transaction, document)
+        _revert_changes(transaction, document)
     else:
         return True
     _save(transaction, owner, document)
@@ -226,55 +226,55 @@ def fill_chunk(transaction: Transaction, owner: str) -> bool:
 
 
 def _copy(transaction: Transaction, document: Document) -> None:
-    low = _behind(document["done"])
-    rows, last = _piece(transaction, statements.tree(document["source"]), low)
+    low = _start_key(document["done"])
+    rows, last = _next_chunk(transaction, statements.tree(document["source"]), low)
     if document["former"] is not None:
-        were, last_former = _piece(transaction, statements.tree(document["former"]), low)
-        last = min((key for key in (last, last_former) if key is not None), default=None)
-        rows = _as_they_were(rows, were, last)
+        earlier_rows, last_earlier = _next_chunk(transaction, statements.tree(document["former"]), low)
+        last = min((key for key in (last, last_earlier) if key is not None), default=None)
+        rows = _replace_changed_rows(rows, earlier_rows, last)
     transaction.put_all(statements.tree(document["target"]), rows)
     document["items"] += len(rows)
     document["size_bytes"] += sum(size for _, size, _ in rows)
     document["done"] = None if last is None else last.hex()
 
 
-def _as_they_were(rows: list[Row], were: list[Row], last: bytes | None) -> list[Row]:
-    """Replace current rows with the earlier versions in `were` that have the same key, and return the rows in key
-    order.
+def _replace_changed_rows(rows: list[Row], earlier_rows: list[Row], last: bytes | None) -> list[Row]:
+    """Replace current rows with the earlier versions in `earlier_rows` that have the same key, and return the rows in
+    key order.
 
     Omit items that did not exist at the start of the copy, and rows with a key after `last`.
     """
-    by_key = {row[0]: row for row in (*rows, *were) if last is None or row[0] <= last}
+    by_key = {row[0]: row for row in (*rows, *earlier_rows) if last is None or row[0] <= last}
     return [by_key[key] for key in sorted(by_key) if by_key[key][1:] != history.ABSENT]
 
 
-def _put_back(transaction: Transaction, document: Document) -> None:
+def _revert_changes(transaction: Transaction, document: Document) -> None:
     past, low = document["past"], bytes.fromhex(document["put_back"])
     target = statements.tree(document["target"])
-    records, last = _piece(transaction, statements.tree(past["tree"]), low)
-    for key, _, content in history.first_after(records, past["time_s"]):
+    records, last = _next_chunk(transaction, statements.tree(past["tree"]), low)
+    for key, _, content in history.first_records_after(records, past["time_s"]):
         if content is None:
             transaction.delete(target, key)
         else:
             transaction.put(target, key, *content)
     # Skip later records of the same item. An item that changes faster than its records are read would delay the end.
-    document["put_back"] = None if last is None else history.next_place(last, past["time_s"]).hex()
+    document["put_back"] = None if last is None else history.next_record_key(last, past["time_s"]).hex()
 
 
-def _behind(done: str) -> bytes:
-    return bytes.fromhex(done) + b"\x00" if done else b""
+def _start_key(last_key_hex: str) -> bytes:
+    return bytes.fromhex(last_key_hex) + b"\x00" if last_key_hex else b""
 
 
-def _piece(view: StoreView, tree: Tree, low: bytes) -> tuple[list[Row], bytes | None]:
+def _next_chunk(view: StoreView, tree: Tree, low: bytes) -> tuple[list[Row], bytes | None]:
     """Return the next chunk of rows, starting at the key `low`, and the chunk's last key.
 
     The last key is None if the chunk contains all remaining rows.
     """
-    piece: list[Row] = []
+    chunk: list[Row] = []
     size = 0
     for row in view.span(tree, low, None, limit=CHUNK_ROWS):
-        piece.append(row)
+        chunk.append(row)
         size += len(row[2])
         if size >= CHUNK_BYTES:
             break
-    return piece, piece[-1][0] if len(piece) == CHUNK_ROWS or size >= CHUNK_BYTES else None
+    return chunk, chunk[-1][0] if len(chunk) == CHUNK_ROWS or size >= CHUNK_BYTES else None

@@ -33,10 +33,10 @@ ABSENT: Content = (0, b"")
 """The content that a recovery record stores for an item that did not exist. Existing items never have an empty body."""
 
 _TIME = struct.Struct(">d")  # bytes of non-negative numbers sort as the numbers do
-_ABOVE_TIMES = b"\x80"
+_AFTER_ALL_TIMES = b"\x80"
 
 
-class Former(NamedTuple):
+class RecoveryRecord(NamedTuple):
     """An earlier version of an item: the item's key, the time of the change that replaced the version, and its content.
 
     The content is None if the item did not exist.
@@ -76,34 +76,34 @@ def rows_at(view: StoreView, table: Table, time_s: float, low: bytes = b"") -> I
     (`Store.snapshot` or a transaction). For a table without recovery, the current rows are returned.
     """
     rows = view.span(table.tree, low, None)
-    return rows if table.recovery is None else _merged(rows, changed_since(view, table.recovery, time_s, low))
+    return rows if table.recovery is None else _merge(rows, changed_since(view, table.recovery, time_s, low))
 
 
-def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes = b"") -> Iterator[Former]:
+def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes = b"") -> Iterator[RecoveryRecord]:
     """Yield each item that has changed since `time_s`, in its version as of that time, in key order, starting at the
     key `low`.
     """
-    return first_after(view.span(recovery.tree, escaped(low), None), time_s)
+    return first_records_after(view.span(recovery.tree, escaped(low), None), time_s)
 
 
-def first_after(records: Iterable[Row], time_s: float) -> Iterator[Former]:
+def first_records_after(records: Iterable[Row], time_s: float) -> Iterator[RecoveryRecord]:
     """Yield each item that has changed since `time_s`, in its version as of that time. `records` are recovery records,
     sorted by key.
     """
     last_key = None
-    for record in map(_former, records):
+    for record in map(_parse_record, records):
         if record.changed_at > time_s and record.key != last_key:
             last_key = record.key
             yield record
 
 
-def next_place(last: bytes, time_s: float) -> bytes:
+def next_record_key(last: bytes, time_s: float) -> bytes:
     """Return the key at which to continue reading recovery records after the record with the key `last`.
 
-    Records of the same item that `first_after` would ignore are skipped.
+    Records of the same item that `first_records_after` would ignore are skipped.
     """
     item = last[: -_TIME.size]
-    return item + _ABOVE_TIMES if _written_s(last) > time_s else item + _TIME.pack(time_s) + b"\x00"
+    return item + _AFTER_ALL_TIMES if _written_s(last) > time_s else item + _TIME.pack(time_s) + b"\x00"
 
 
 def changes_between(
@@ -119,7 +119,7 @@ def changes_between(
     if table.recovery is None:
         return
     for key, records in _by_key(view, table.recovery.tree, low):
-        first = _first_after(records, from_s)
+        first = _first_record_after(records, from_s)
         if first is None or first.changed_at > to_s:
             continue
         last = first
@@ -133,17 +133,17 @@ def changes_between(
         yield RecordedChange(key, first.content, new, last.changed_at)
 
 
-def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content | None, now: float) -> None:
+def add_record(transaction: Transaction, recovery: Recovery, key: bytes, old: Content | None, now: float) -> None:
     """Add a recovery record with the content of an item before a change at the time `now`.
 
     `old` is None if the item does not exist before the change.
     """
-    place = escaped(key)
-    newest = transaction.rows(recovery.tree, place, place + _ABOVE_TIMES, reverse=True, limit=1)
+    record_key = escaped(key)
+    newest = transaction.rows(recovery.tree, record_key, record_key + _AFTER_ALL_TIMES, reverse=True, limit=1)
     if newest and _written_s(newest[0][0]) >= now:
         return  # keep the version from before the first change at this time
-    place += _TIME.pack(now)
-    transaction.put(recovery.tree, place, *(ABSENT if old is None else old))
+    record_key += _TIME.pack(now)
+    transaction.put(recovery.tree, record_key, *(ABSENT if old is None else old))
 
 
 def is_trimmable(recovery: Recovery, now: float) -> bool:
@@ -153,70 +153,72 @@ def is_trimmable(recovery: Recovery, now: float) -> bool:
     return now - recovery.days * DAY_S >= recovery.since_s
 
 
-def is_out_of_reach(recovery: Recovery, place: bytes, now: float) -> bool:
-    """Return True if the recovery record with the key `place` is obsolete, because its change was made before the
+def is_obsolete(recovery: Recovery, record_key: bytes, now: float) -> bool:
+    """Return True if the recovery record with the key `record_key` is obsolete, because its change was made before the
     earliest restorable time.
     """
-    return _written_s(place) <= earliest_s(recovery, now)
+    return _written_s(record_key) <= earliest_s(recovery, now)
 
 
-def recorded(view: StoreView, recovery: Recovery) -> Iterator[Row]:
+def record_rows(view: StoreView, recovery: Recovery) -> Iterator[Row]:
     """Yield all recovery records as rows, sorted by item key and then from oldest to newest."""
     return (row for record in _records(view, recovery.tree) for row in _row(record))
 
 
-def _by_key(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[tuple[bytes, Iterator[Former]]]:
+def _by_key(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[tuple[bytes, Iterator[RecoveryRecord]]]:
     """Yield each item key together with an iterator over its recovery records, oldest first. Each iterator can be used
     only once.
     """
     return groupby(_records(view, tree, low), key=lambda record: record.key)
 
 
-def _records(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[Former]:
-    return map(_former, view.span(tree, escaped(low), None))
+def _records(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[RecoveryRecord]:
+    return map(_parse_record, view.span(tree, escaped(low), None))
 
 
-def _former(record: Row) -> Former:
-    place, size, body = record
-    return Former(_key(place), _written_s(place), None if (size, body) == ABSENT else (size, body))
+def _parse_record(row: Row) -> RecoveryRecord:
+    record_key, size, body = row
+    return RecoveryRecord(
+        _item_key(record_key), _written_s(record_key), None if (size, body) == ABSENT else (size, body)
+    )
 
 
-def _key(place: bytes) -> bytes:
-    return unescaped(place[: -_TIME.size])
+def _item_key(record_key: bytes) -> bytes:
+    return unescaped(record_key[: -_TIME.size])
 
 
-def _written_s(place: bytes) -> float:
-    written_s: float = _TIME.unpack(place[-_TIME.size :])[0]
+def _written_s(record_key: bytes) -> float:
+    written_s: float = _TIME.unpack(record_key[-_TIME.size :])[0]
     return written_s
 
 
-def _first_after(records: Iterator[Former], time_s: float) -> Former | None:
+def _first_record_after(records: Iterator[RecoveryRecord], time_s: float) -> RecoveryRecord | None:
     """Return the first of an item's recovery records after a timestamp, or None if no such record exists. The record
     contains the item as of that timestamp.
     """
     return next((record for record in records if record.changed_at > time_s), None)
 
 
-def _merged(rows: Iterator[Row], former: Iterator[Former]) -> Iterator[Row]:
+def _merge(rows: Iterator[Row], records: Iterator[RecoveryRecord]) -> Iterator[Row]:
     """Merge current rows with earlier versions, which replace the rows with the same key.
 
     If an earlier version shows that the item did not exist, its row is omitted.
     """
-    record = next(former, None)
+    record = next(records, None)
     for row in rows:
         while record is not None and record.key < row[0]:
             yield from _row(record)
-            record = next(former, None)
+            record = next(records, None)
         if record is not None and record.key == row[0]:
             yield from _row(record)
-            record = next(former, None)
+            record = next(records, None)
         else:
             yield row
     while record is not None:
         yield from _row(record)
-        record = next(former, None)
+        record = next(records, None)
 
 
-def _row(record: Former) -> Iterator[Row]:
+def _row(record: RecoveryRecord) -> Iterator[Row]:
     if record.content is not None:
         yield record.key, *record.content

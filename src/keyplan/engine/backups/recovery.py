@@ -106,10 +106,10 @@ def _trim(database: Database, table: Table, recovery: Recovery) -> int:
     try:
         while True:
             rows = database.store.view().rows(recovery.tree, low, None, limit=BATCH_RECORDS)
-            places = [place for place, _, _ in rows if history.is_out_of_reach(recovery, place, now)]
-            if places:
-                database.write(table, _removal(recovery, places))
-            removed += len(places)
+            record_keys = [record_key for record_key, _, _ in rows if history.is_obsolete(recovery, record_key, now)]
+            if record_keys:
+                database.write(table, _deletion(recovery, record_keys))
+            removed += len(record_keys)
             if len(rows) < BATCH_RECORDS:
                 break
             low = rows[-1][0] + b"\x00"
@@ -121,9 +121,9 @@ def _trim(database: Database, table: Table, recovery: Recovery) -> int:
     return removed
 
 
-def _removal(recovery: Recovery, places: list[bytes]) -> Callable[[Transaction], None]:
-    def work(transaction: Transaction) -> None:
-        for place in places:
-            transaction.delete(recovery.tree, place)
+def _deletion(recovery: Recovery, record_keys: list[bytes]) -> Callable[[Transaction], None]:
+    def delete_records(transaction: Transaction) -> None:
+        for record_key in record_keys:
+            transaction.delete(recovery.tree, record_key)
 
-    return work
+    return delete_records

@@ -44,7 +44,7 @@ class Origin(NamedTuple):
     """The table whose rows are copied, or the read-only tree that contains the rows of a backup."""
     summary: dict[str, Any]
     """The RestoreSummary that the description of the new table shows."""
-    past: copies.Past | None = None
+    point_in_time: copies.PointInTime | None = None
     """The earlier time as of which rows are copied, or None to copy the current rows."""
 
 
@@ -79,7 +79,7 @@ def begin(database: Database, transaction: Transaction, origin: Origin, request:
     document["building"] = True
     del document["ready_at"]
     table = database.catalog.save(transaction, document)
-    copies.begin(database, transaction, table.name, table.tree, origin.rows, past=origin.past)
+    copies.begin(database, transaction, table.name, table.tree, origin.rows, point_in_time=origin.point_in_time)
     return Restored(table, descriptions.describe(database, transaction, table, descriptions.PENDING))
 
 
@@ -148,8 +148,8 @@ def _capacity(source: Description, request: Request, mode: str) -> Request:
     """
     if mode == throughput.PROVISIONED:
         units = request.get("ProvisionedThroughputOverride")
-        own = throughput.only_units(source["ProvisionedThroughput"])
-        return {"ProvisionedThroughput": own if units is None else units}
+        source_units = throughput.only_units(source["ProvisionedThroughput"])
+        return {"ProvisionedThroughput": source_units if units is None else units}
     maxima = request.get("OnDemandThroughputOverride")
     return {"OnDemandThroughput": maxima if maxima is not None else source.get("OnDemandThroughput")}
 
@@ -189,12 +189,12 @@ def _local_indexes(source: Description, request: Request) -> list[Request]:
 
 def _check_matched(overrides: Iterable[Request], existing: Iterable[Description]) -> None:
     """Raise ValidationError unless each index in `overrides` matches a different index of the source."""
-    left = [documents.bare_index(index) for index in existing]
+    candidates = [documents.bare_index(index) for index in existing]
     for index in overrides:
-        match = next((index_left for index_left in left if _shape(index_left) == _shape(index)), None)
+        match = next((candidate for candidate in candidates if _shape(candidate) == _shape(index)), None)
         if match is None:
             raise ValidationError(messages.index_unmatched(index["IndexName"]))
-        left.remove(match)
+        candidates.remove(match)
 
 
 def _shape(index: Request) -> tuple[Any, ...]:

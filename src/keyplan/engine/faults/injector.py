@@ -25,7 +25,7 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.database import Command, Database, IndexWriter, Settings
 from keyplan.engine.faults import lag
 from keyplan.engine.faults.settings import Faults
-from keyplan.engine.faults.stale_reads import History, RecordedWriter, StaleReadView
+from keyplan.engine.faults.stale_reads import History, RecordingWriter, StaleReadView
 from keyplan.engine.faults.throttling import MeteredCall, Throttle
 from keyplan.engine.items.transactions import cancelled_by
 from keyplan.engine.items.versions import Version
@@ -80,7 +80,7 @@ class Injector:
 
     # Calls.
 
-    def meets(self, operation: str) -> bool:
+    def affects(self, operation: str) -> bool:
         """Return True if faults can affect the operation.
 
         Faults affect only the data and stream operations that a client calls, not operations that run as part of
@@ -99,8 +99,8 @@ class Injector:
             raise InternalServerError(messages.INTERNAL_ERROR)
         if self.lags:
             self.settle()
-        with self._calling(
-            MeteredCall(operation, request, self._stale_read_time(), self._skipped(operation, request))
+        with self._with_call(
+            MeteredCall(operation, request, self._stale_read_time(), self._skipped_positions(operation, request))
         ) as call:
             try:
                 result = run()
@@ -108,31 +108,33 @@ class Injector:
                     call.charge_spans(self.throttle, self._database.clock.now())
             except (ProvisionedThroughputExceededError, ThrottlingError) as error:
                 if operation == "TransactGetItems":
-                    raise cancelled_by(call.points - 1, error, of=len(request["TransactItems"])) from error
+                    raise cancelled_by(
+                        call.point_reads - 1, error, action_count=len(request["TransactItems"])
+                    ) from error
                 raise
         if operation == "TransactGetItems" and self._draw("conflicts", self.faults.conflicts):
-            gets = len(request["TransactItems"])
-            unlucky = self._random["conflicts"].randrange(gets)
-            raise cancelled_by(unlucky, TransactionConflictError(messages.CONFLICT), of=gets)
+            get_count = len(request["TransactItems"])
+            failed_get = self._random["conflicts"].randrange(get_count)
+            raise cancelled_by(failed_get, TransactionConflictError(messages.CONFLICT), action_count=get_count)
         if fails_after:
             raise InternalServerError(messages.INTERNAL_ERROR)
         return result
 
-    def carried(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        """Return a function that runs `work` as part of the current API call, even if another thread calls the
+    def in_current_call(self, callback: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
+        """Return a function that runs `callback` as part of the current API call, even if another thread calls the
         function.
 
         This is necessary because a group commit may run the work in another thread.
         """
         call = self._call
         if call is None:
-            return work
+            return callback
 
-        def within(transaction: Transaction) -> T:
-            with self._calling(call):
-                return work(transaction)
+        def run_in_call(transaction: Transaction) -> T:
+            with self._with_call(call):
+                return callback(transaction)
 
-        return within
+        return run_in_call
 
     @property
     def _call(self) -> MeteredCall | None:
@@ -140,7 +142,7 @@ class Injector:
         return call
 
     @contextmanager
-    def _calling(self, call: MeteredCall) -> Iterator[MeteredCall]:
+    def _with_call(self, call: MeteredCall) -> Iterator[MeteredCall]:
         outer, self._local.call = self._call, call
         try:
             yield call
@@ -151,7 +153,7 @@ class Injector:
 
     def settle(self) -> None:
         """Perform the delayed index writes that are due."""
-        lag.settle(self._database, everything=False, wrap=self._recorded)
+        lag.settle(self._database, everything=False, wrap=self._recording_writer)
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
         """Accept a change to an item, or reject it because of an injected conflict or throttling.
@@ -166,30 +168,30 @@ class Injector:
             if self.throttle is not None:
                 self.throttle.write(table, key, old, new, factor=call.factor, now=now)
         if self._history is not None:
-            self._history.note(table.tree, key, None if old is None else (old.size, old.body), now)
+            self._history.record(table.tree, key, None if old is None else (old.size, old.body), now)
 
     def index_writer(self, transaction: Transaction, index: Index, key: bytes) -> IndexWriter:
         """Return the writer to use for the index entries of the item with this key."""
         if self.lags and index.is_global:
             low, high = self.faults.lag_range
-            wait = self._random["gsi_lag"].uniform(low, high)
-            return lag.LaggingWriter(transaction, key, self._database.clock.now() + wait)
-        return self._recorded(transaction)
+            delay_s = self._random["gsi_lag"].uniform(low, high)
+            return lag.LaggingWriter(transaction, key, self._database.clock.now() + delay_s)
+        return self._recording_writer(transaction)
 
-    def _recorded(self, transaction: Transaction) -> IndexWriter:
+    def _recording_writer(self, transaction: Transaction) -> IndexWriter:
         """Return a writer that saves the former content of index entries or, if stale reads are disabled, the
         transaction itself.
         """
         if self._history is None:
             return transaction
-        return RecordedWriter(transaction, self._history, self._database.clock.now())
+        return RecordingWriter(transaction, self._history, self._database.clock.now())
 
     def unprocessed(self, count: int) -> frozenset[int]:
         """Return the positions (0 to `count` - 1) of the requests in a batch that are left unprocessed. At least one
         request is processed.
         """
-        undone = [number for number in range(count) if self._draw("unprocessed", self.faults.unprocessed)]
-        return frozenset(undone if len(undone) < count else undone[1:])
+        positions = [number for number in range(count) if self._draw("unprocessed", self.faults.unprocessed)]
+        return frozenset(positions if len(positions) < count else positions[1:])
 
     # Reads.
 
@@ -212,14 +214,14 @@ class Injector:
         call = self._call
         if call is None:
             return view
-        call.learn(self._database.catalog.known())
+        call.add_tables(self._database.catalog.known())
         return StaleReadView(view, self._history, call.time_of, self._report(call))
 
     def _report(self, call: MeteredCall) -> Callable[[Tree, bytes, int, bool], None]:
         throttle, clock = self.throttle, self._database.clock
-        return lambda tree, key, size, spanned: call.note(throttle, tree, key, size, clock.now(), spanned=spanned)
+        return lambda tree, key, size, in_span: call.record_row(throttle, tree, key, size, clock.now(), in_span=in_span)
 
-    def _skipped(self, operation: str, request: dict[str, Any]) -> frozenset[int]:
+    def _skipped_positions(self, operation: str, request: dict[str, Any]) -> frozenset[int]:
         if operation != "BatchGetItem":
             return frozenset()
         return self.unprocessed(sum(len(block["Keys"]) for block in request["RequestItems"].values()))
@@ -232,23 +234,23 @@ class Injector:
         Some records are repeated or out of order, but the records of each item stay in order.
         """
         delivered = []
-        spare = limit - len(records)
+        free_slots = limit - len(records)
         for record in records:
             delivered.append(record)
-            if spare > 0 and self._draw("duplicate_stream_records", self.faults.duplicate_stream_records):
+            if free_slots > 0 and self._draw("duplicate_stream_records", self.faults.duplicate_stream_records):
                 delivered.append(record)
-                spare -= 1
+                free_slots -= 1
         if self.faults.reorder_stream_records:
             self._reorder(delivered)
         return delivered
 
     def _reorder(self, records: list[tuple[int, float, bytes]]) -> None:
         items = [orjson.loads(b"{%b}}" % body)["dynamodb"]["Keys"] for _, _, body in records]
-        for at in range(len(records) - 1):
+        for position in range(len(records) - 1):
             swap = self._draw("reorder_stream_records", self.faults.reorder_stream_records)
-            if swap and items[at] != items[at + 1]:
-                records[at], records[at + 1] = records[at + 1], records[at]
-                items[at], items[at + 1] = items[at + 1], items[at]
+            if swap and items[position] != items[position + 1]:
+                records[position], records[position + 1] = records[position + 1], records[position]
+                items[position], items[position + 1] = items[position + 1], items[position]
 
 
 class FaultyDatabase(Database):
@@ -260,8 +262,8 @@ class FaultyDatabase(Database):
         self, store: SqliteStore, clock: Clock, settings: Settings, buckets: Buckets | None, faults: Faults
     ) -> None:
         """Load the catalog of tables. `faults.ttl_delay` is added to `settings.ttl_delay_s`."""
-        delayed = replace(settings, ttl_delay_s=settings.ttl_delay_s + faults.ttl_delay)
-        super().__init__(store, clock, delayed, buckets, reads_old_versions=True)
+        delayed_settings = replace(settings, ttl_delay_s=settings.ttl_delay_s + faults.ttl_delay)
+        super().__init__(store, clock, delayed_settings, buckets, reads_old_versions=True)
         self.injector = Injector(self, faults)
         self.view = self.injector.view
         self.snapshot = self.injector.snapshot
@@ -269,28 +271,28 @@ class FaultyDatabase(Database):
     def answer(self, command: Command, request: dict[str, Any], form: Form) -> dict[str, Any]:
         """Check the structure of the request without faults, and then run the operation with faults."""
         command.check(request, form.wire)
-        plain = partial(super().answer, command, request, form)
-        if self.injector.meets(command.operation):
-            return self.injector.answer(command.operation, request, plain)
-        return plain()
+        run_without_faults = partial(super().answer, command, request, form)
+        if self.injector.affects(command.operation):
+            return self.injector.answer(command.operation, request, run_without_faults)
+        return run_without_faults()
 
-    def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a write transaction that belongs to the current API call. Injected faults can reject the change
-        that `work` makes.
+    def write(self, table: Table, callback: Callable[[Transaction], T]) -> T:
+        """Run `callback` in a write transaction that belongs to the current API call. Injected faults can reject the
+        change that `callback` makes.
         """
-        return self.write_all((table,), work)
+        return self.write_all((table,), callback)
 
-    def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a write transaction that belongs to the current API call. Injected faults can reject the
-        changes that `work` makes.
+    def write_all(self, tables: Collection[Table], callback: Callable[[Transaction], T]) -> T:
+        """Run `callback` in a write transaction that belongs to the current API call. Injected faults can reject the
+        changes that `callback` makes.
         """
 
-        def checked(transaction: Transaction) -> T:
+        def check_and_run(transaction: Transaction) -> T:
             for table in tables:
                 self.catalog.check(table, transaction)
-            return work(transaction)
+            return callback(transaction)
 
-        return self.store.write(self.injector.carried(checked))
+        return self.store.write(self.injector.in_current_call(check_and_run))
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
         """Accept a change to an item, or reject it because of an injected conflict or throttling.

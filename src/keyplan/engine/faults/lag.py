@@ -55,7 +55,7 @@ def find(view: StoreView) -> Trees | None:
     return Trees(statements.tree(numbers["waiting"]), statements.tree(numbers["latest"]))
 
 
-def _make(transaction: Transaction) -> Trees:
+def _create_trees(transaction: Transaction) -> Trees:
     trees = Trees(transaction.create_tree(), transaction.create_tree())
     numbers = {"waiting": trees.waiting.number, "latest": trees.latest.number}
     transaction.put_document(DOCUMENT, orjson.dumps(numbers))
@@ -74,26 +74,26 @@ class LaggingWriter:
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Schedule the write of an index entry."""
-        self._wait(tree, key, size, body)
+        self._schedule(tree, key, size, body)
 
     def delete(self, tree: Tree, key: bytes) -> None:
         """Schedule the removal of an index entry."""
-        self._wait(tree, key, None, b"")
+        self._schedule(tree, key, None, b"")
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
         """Schedule the removal of one index entry and the write of another."""
-        self._wait(tree, old, None, b"")
-        self._wait(tree, new, size, body)
+        self._schedule(tree, old, None, b"")
+        self._schedule(tree, new, size, body)
 
-    def _wait(self, tree: Tree, key: bytes, size: int | None, body: bytes) -> None:
+    def _schedule(self, tree: Tree, key: bytes, size: int | None, body: bytes) -> None:
         transaction = self._transaction
-        trees = find(transaction) or _make(transaction)
+        trees = find(transaction) or _create_trees(transaction)
         due = int(self._due * _MICROSECONDS)
         latest_key = _LATEST.pack(tree.number) + key
-        before = transaction.point(trees.latest, latest_key)
-        if before is not None:
-            due = max(due, _WAITING.unpack(before[1])[0])
-        place = _WAITING.pack(due, transaction.next_sequence(_NUMBERS))
+        earlier_row = transaction.point(trees.latest, latest_key)
+        if earlier_row is not None:
+            due = max(due, _WAITING.unpack(earlier_row[1])[0])
+        waiting_key = _WAITING.pack(due, transaction.next_sequence(_NUMBERS))
         write = {
             "tree": tree.number,
             "item": b64encode(self._item_key).decode(),
@@ -101,16 +101,16 @@ class LaggingWriter:
             "size": size,
             "body": body.decode(),
         }
-        transaction.put(trees.waiting, place, 0, orjson.dumps(write))
-        transaction.put(trees.latest, latest_key, 0, place)
+        transaction.put(trees.waiting, waiting_key, 0, orjson.dumps(write))
+        transaction.put(trees.latest, latest_key, 0, waiting_key)
 
 
-def waits(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
+def is_delayed(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
     """Return True if a delayed write to the index entry with the key `entry` exists. The index is stored in `tree`."""
     return trees is not None and view.point(trees.latest, _LATEST.pack(tree.number) + entry) is not None
 
 
-def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
+def delayed_entries(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
     """Yield the keys of the index entries for which a write is delayed. The index is stored in `tree`."""
     if trees is not None:
         low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
@@ -120,29 +120,38 @@ def awaited(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]
 
 def visible_entries(view: StoreView, trees: Trees | None, tree: Tree) -> int:
     """Return the number of existing index entries for which a write is delayed. The index is stored in `tree`."""
-    return sum(view.point(tree, entry) is not None for entry in awaited(view, trees, tree))
+    return sum(view.point(tree, entry) is not None for entry in delayed_entries(view, trees, tree))
 
 
-def settle(database: Database, *, everything: bool, wrap: Callable[[Transaction], IndexWriter] = lambda it: it) -> int:
+def settle(
+    database: Database,
+    *,
+    everything: bool,
+    wrap: Callable[[Transaction], IndexWriter] = lambda transaction: transaction,
+) -> int:
     """Perform the delayed index writes that are due, or all of them if `everything` is True, and return their number.
 
     `wrap` converts a transaction to the writer used for the index entries.
     """
     applied = 0
     while True:
-        end = None if everything else _WAITING.pack(int(database.clock.now() * _MICROSECONDS) + 1, 0)
+        upper_bound = None if everything else _WAITING.pack(int(database.clock.now() * _MICROSECONDS) + 1, 0)
         view = database.store.view()
         trees = find(view)
-        if trees is None or not view.rows(trees.waiting, b"", end, limit=1):
+        if trees is None or not view.rows(trees.waiting, b"", upper_bound, limit=1):
             return applied
-        done = database.store.write(partial(_apply_some, database, end=end, wrap=wrap))
-        if not done:
+        batch_size = database.store.write(partial(_apply_batch, database, upper_bound=upper_bound, wrap=wrap))
+        if not batch_size:
             return applied  # inside a group, whose writes become visible only at its end
-        applied += done
+        applied += batch_size
 
 
-def _apply_some(
-    database: Database, transaction: Transaction, *, end: bytes | None, wrap: Callable[[Transaction], IndexWriter]
+def _apply_batch(
+    database: Database,
+    transaction: Transaction,
+    *,
+    upper_bound: bytes | None,
+    wrap: Callable[[Transaction], IndexWriter],
 ) -> int:
     trees = find(transaction)
     if trees is None:
@@ -151,7 +160,7 @@ def _apply_some(
     indexes = {
         index.tree.number: (table, index) for table in database.catalog.known() for index in table.indexes.values()
     }
-    rows = transaction.rows(trees.waiting, b"", end, limit=BATCH_WRITES)
+    rows = transaction.rows(trees.waiting, b"", upper_bound, limit=BATCH_WRITES)
     for row in rows:
         _apply(transaction, trees, indexes, row, wrap(transaction))
     return len(rows)
@@ -160,13 +169,13 @@ def _apply_some(
 def _apply(
     transaction: Transaction, trees: Trees, indexes: dict[int, tuple[Table, Index]], row: Row, writer: IndexWriter
 ) -> None:
-    place, _, packed = row
-    write = orjson.loads(packed)
+    waiting_key, _, body = row
+    write = orjson.loads(body)
     entry = b64decode(write["entry"])
     latest_key = _LATEST.pack(write["tree"]) + entry
     latest = transaction.point(trees.latest, latest_key)
-    superseded = latest is not None and _WAITING.unpack(latest[1])[1] > _WAITING.unpack(place)[1]
-    transaction.delete(trees.waiting, place)
+    superseded = latest is not None and _WAITING.unpack(latest[1])[1] > _WAITING.unpack(waiting_key)[1]
+    transaction.delete(trees.waiting, waiting_key)
     if not superseded:
         transaction.delete(trees.latest, latest_key)
     tree_index = indexes.get(write["tree"])
@@ -176,14 +185,14 @@ def _apply(
     if superseded:
         entry_row = None if write["size"] is None else (write["size"], write["body"].encode())
     else:
-        entry_row = _entry_now(transaction, table, index, b64decode(write["item"]), entry)
+        entry_row = _current_entry(transaction, table, index, b64decode(write["item"]), entry)
     if entry_row is None:
         writer.delete(index.tree, entry)
     else:
         writer.put(index.tree, entry, *entry_row)
 
 
-def _entry_now(
+def _current_entry(
     transaction: Transaction, table: Table, index: Index, item_key: bytes, entry: bytes
 ) -> tuple[int, bytes] | None:
     """Return the current size and body of an index entry, derived from the stored item.

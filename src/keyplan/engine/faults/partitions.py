@@ -34,7 +34,7 @@ PARTITION_UNITS: dict[Kind, float] = {
     "Read": limits.PARTITION_READ_UNITS,
     "Write": limits.PARTITION_WRITE_UNITS,
 }
-HEAT_S = 60.0
+LOAD_WINDOW_S = 60.0
 """The length of the time window, in seconds, in which a partition's load is measured to decide whether to split it."""
 HOT_SHARE = 0.9
 """The share of a partition's throughput above which the partition is considered hot. A partition is also considered hot
@@ -45,8 +45,8 @@ PEAK_S = 60.0
 GROWTH_S = 1800.0
 """The minimum number of seconds between two increases of an on-demand limit."""
 _SAMPLE_KEYS = 256
-_LEAST_SAMPLE = 16
-_LEAST_SHARE = 0.05  # the minimum share of the load that a split must move
+_MIN_SAMPLE_KEYS = 16
+_MIN_SHARE = 0.05  # the minimum share of the load that a split must move
 
 
 class Bucket:
@@ -67,14 +67,14 @@ class Bucket:
         """The maximum number of capacity units in the token bucket."""
         return self.rate * self._keep_s
 
-    def has(self, units: float, now: float) -> bool:
+    def has_units(self, units: float, now: float) -> bool:
         """Return True if the token bucket contains at least `units` capacity units at the time `now`. If `units`
         exceeds the bucket's capacity, the bucket must be full.
         """
         self._fill(now)
         return self.units >= min(units, self.capacity)
 
-    def take(self, units: float) -> None:
+    def consume(self, units: float) -> None:
         """Remove capacity units from the token bucket."""
         self.units -= units
 
@@ -101,49 +101,51 @@ class Bucket:
             self._at = now
 
 
-class _Heat:
+class _WindowLoad:
     """The load of a partition in the current time window, with a random sample of the requested keys."""
 
-    __slots__ = ("_random", "_seen", "samples", "since", "throttled", "used")
+    __slots__ = ("_random", "_request_counts", "samples", "since", "throttled", "used")
 
-    def __init__(self, since: float, source: random.Random) -> None:
+    def __init__(self, since: float, random_source: random.Random) -> None:
         self.since = since
         self.throttled = False
         self.used: dict[Kind, float] = {"Read": 0.0, "Write": 0.0}
         self.samples: tuple[list[bytes], list[bytes]] = ([], [])
-        self._seen = [0, 0]
-        self._random = source
+        self._request_counts = [0, 0]
+        self._random = random_source
 
     def add(self, key: bytes, now: float) -> None:
         """Count one request, and sample its key for the current half of the time window."""
-        half = int(now - self.since >= HEAT_S / 2)
+        half = int(now - self.since >= LOAD_WINDOW_S / 2)
         sample = self.samples[half]
-        self._seen[half] += 1
+        self._request_counts[half] += 1
         if len(sample) < _SAMPLE_KEYS:
             sample.append(key)
             return
-        place = self._random.randrange(self._seen[half])
-        if place < _SAMPLE_KEYS:
-            sample[place] = key
+        position = self._random.randrange(self._request_counts[half])
+        if position < _SAMPLE_KEYS:
+            sample[position] = key
 
     def is_hot(self) -> bool:
         """Return True if, in the current time window, a request was throttled or the load was close to the limit of the
         partition.
         """
-        return self.throttled or any(self.used[kind] > HOT_SHARE * HEAT_S * PARTITION_UNITS[kind] for kind in KINDS)
+        return self.throttled or any(
+            self.used[kind] > HOT_SHARE * LOAD_WINDOW_S * PARTITION_UNITS[kind] for kind in KINDS
+        )
 
 
 class Partition:
     """A partition, which is a range of keys with separate throughput."""
 
-    __slots__ = ("buckets", "heat", "high", "low")
+    __slots__ = ("buckets", "high", "load", "low")
 
-    def __init__(self, low: bytes, high: bytes | None, buckets: dict[Kind, Bucket], heat: _Heat) -> None:
+    def __init__(self, low: bytes, high: bytes | None, buckets: dict[Kind, Bucket], load: _WindowLoad) -> None:
         self.low = low
         self.high = high
         """The first key above the range, or None if the range has no upper end."""
         self.buckets = buckets
-        self.heat = heat
+        self.load = load
 
     def boundary(self, collection: Callable[[bytes], bytes]) -> bytes | None:
         """Return the key at which to split a hot partition, or None if a split would not help.
@@ -151,8 +153,8 @@ class Partition:
         The keys of the first half of the time window determine the boundary. The keys of the second half show whether
         the split would have divided the load. `collection` is documented in `Partitions`.
         """
-        earlier, later = (sorted(map(collection, sample)) for sample in self.heat.samples)
-        if len(earlier) < _LEAST_SAMPLE or len(later) < _LEAST_SAMPLE:
+        earlier, later = (sorted(map(collection, sample)) for sample in self.load.samples)
+        if len(earlier) < _MIN_SAMPLE_KEYS or len(later) < _MIN_SAMPLE_KEYS:
             return None
         middle = earlier[len(earlier) // 2]
         above = bisect_right(earlier, middle)
@@ -160,7 +162,7 @@ class Partition:
         for boundary in (middle, *earlier[above : above + 1]):
             below = sum(key < boundary for key in later) / len(later)
             # The sample may be from before the partition's last split.
-            if _LEAST_SHARE <= below <= 1 - _LEAST_SHARE and (self.high is None or boundary < self.high):
+            if _MIN_SHARE <= below <= 1 - _MIN_SHARE and (self.high is None or boundary < self.high):
                 return boundary
         return None
 
@@ -172,25 +174,25 @@ class Partitions:
         self,
         count: int,
         since: float,
-        source: random.Random,
+        random_source: random.Random,
         collection: Callable[[bytes], bytes] = lambda key: key,
     ) -> None:
         """Create `count` partitions, which have existed since the time `since`.
 
-        `source` is the random source that selects the sampled keys. `collection` maps a row's key to the first key of
+        `random_source` selects the sampled keys. `collection` maps a row's key to the first key of
         the group of rows that a split must keep together.
         """
-        self._random = source
+        self._random = random_source
         self._collection = collection
-        self._parts: list[Partition] = []
+        self._partitions: list[Partition] = []
         bounds = [b"", *((HASH_SPACE * n // count).to_bytes(HASH_BYTES, "big") for n in range(1, count))]
         for low, high in zip(bounds, [*bounds[1:], None], strict=True):
             buckets = {kind: Bucket(PARTITION_UNITS[kind], since) for kind in KINDS}
-            self._parts.append(Partition(low, high, buckets, _Heat(since, source)))
+            self._partitions.append(Partition(low, high, buckets, _WindowLoad(since, random_source)))
         self._lows = bounds
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._partitions)
 
     def admits(self, kind: Kind, key: bytes, units: float, now: float) -> bool:
         """Return True if the partition that contains the key has enough capacity for `units` read or write capacity
@@ -198,26 +200,26 @@ class Partitions:
 
         In either case, the request is added to the partition's load.
         """
-        part = self._parts[self._number_of(key)]
-        if now - part.heat.since >= HEAT_S:
-            self._end_window(part, now)
-            part = self._parts[self._number_of(key)]
-        part.heat.add(key, now)
-        if part.buckets[kind].has(units, now):
+        partition = self._partitions[self._number_of(key)]
+        if now - partition.load.since >= LOAD_WINDOW_S:
+            self._end_window(partition, now)
+            partition = self._partitions[self._number_of(key)]
+        partition.load.add(key, now)
+        if partition.buckets[kind].has_units(units, now):
             return True
-        part.heat.throttled = True
+        partition.load.throttled = True
         return False
 
-    def take(self, kind: Kind, key: bytes, units: float) -> None:
+    def consume(self, kind: Kind, key: bytes, units: float) -> None:
         """Consume read or write capacity units, depending on `kind`, from the partition that contains the key."""
-        part = self._parts[self._number_of(key)]
-        part.buckets[kind].take(units)
-        part.heat.used[kind] += units
+        partition = self._partitions[self._number_of(key)]
+        partition.buckets[kind].consume(units)
+        partition.load.used[kind] += units
 
     def grow(self, count: int, now: float) -> None:
         """Split the widest partitions in half until `count` partitions exist."""
-        while len(self._parts) < count:
-            widest = max(self._parts, key=_hash_width)
+        while len(self._partitions) < count:
+            widest = max(self._partitions, key=_hash_width)
             middle = _hash_bounds(widest)[0] + _hash_width(widest) // 2
             self._split(widest, middle.to_bytes(HASH_BYTES, "big"), now)
 
@@ -233,34 +235,34 @@ class Partitions:
     def _number_of(self, key: bytes) -> int:
         return bisect_right(self._lows, key) - 1
 
-    def _end_window(self, part: Partition, now: float) -> None:
-        boundary = part.boundary(self._collection) if part.heat.is_hot() else None
-        part.heat = _Heat(now, self._random)
+    def _end_window(self, partition: Partition, now: float) -> None:
+        boundary = partition.boundary(self._collection) if partition.load.is_hot() else None
+        partition.load = _WindowLoad(now, self._random)
         if boundary is not None:
-            self._split(part, boundary, now)
+            self._split(partition, boundary, now)
 
-    def _split(self, part: Partition, boundary: bytes, now: float) -> None:
-        number = self._number_of(part.low)
+    def _split(self, partition: Partition, boundary: bytes, now: float) -> None:
+        number = self._number_of(partition.low)
         upper = Partition(
             boundary,
-            part.high,
-            {kind: bucket.halved(now) for kind, bucket in part.buckets.items()},
-            _Heat(now, self._random),
+            partition.high,
+            {kind: bucket.halved(now) for kind, bucket in partition.buckets.items()},
+            _WindowLoad(now, self._random),
         )
-        part.buckets = {kind: bucket.halved(now) for kind, bucket in part.buckets.items()}
-        part.high = boundary
-        self._parts.insert(number + 1, upper)
+        partition.buckets = {kind: bucket.halved(now) for kind, bucket in partition.buckets.items()}
+        partition.high = boundary
+        self._partitions.insert(number + 1, upper)
         self._lows.insert(number + 1, boundary)
 
 
-def _hash_bounds(part: Partition) -> tuple[int, int]:
-    low = int.from_bytes(part.low[:HASH_BYTES].ljust(HASH_BYTES, b"\x00"), "big")
-    high = HASH_SPACE if part.high is None else int.from_bytes(part.high[:HASH_BYTES], "big")
+def _hash_bounds(partition: Partition) -> tuple[int, int]:
+    low = int.from_bytes(partition.low[:HASH_BYTES].ljust(HASH_BYTES, b"\x00"), "big")
+    high = HASH_SPACE if partition.high is None else int.from_bytes(partition.high[:HASH_BYTES], "big")
     return low, high
 
 
-def _hash_width(part: Partition) -> int:
-    low, high = _hash_bounds(part)
+def _hash_width(partition: Partition) -> int:
+    low, high = _hash_bounds(partition)
     return high - low
 
 
@@ -276,11 +278,11 @@ class ProvisionedCeiling:
         """Return True if `units` provisioned capacity units are available at the time `now`, including
         burst capacity.
         """
-        return self._bucket.has(units, now)
+        return self._bucket.has_units(units, now)
 
-    def take(self, units: float) -> None:
+    def consume(self, units: float) -> None:
         """Consume provisioned capacity units, which must be available."""
-        self._bucket.take(units)
+        self._bucket.consume(units)
 
     def change(self, units_per_s: float, now: float) -> None:
         """Change the provisioned throughput to `units_per_s`."""
@@ -295,7 +297,7 @@ class OnDemandCeiling:
     def __init__(self, units_per_s: float, since: float) -> None:
         self.units_per_s = units_per_s
         self._bucket = Bucket(units_per_s, since, keep_s=1.0)
-        self._risen_at = since
+        self._raised_at = since
         self._peak = units_per_s / 2
         self._window_since = since
         self._window_units = 0.0
@@ -305,11 +307,11 @@ class OnDemandCeiling:
         raised now, it is raised first.
         """
         self._follow_peak(now)
-        return self._bucket.has(units, now)
+        return self._bucket.has_units(units, now)
 
-    def take(self, units: float) -> None:
+    def consume(self, units: float) -> None:
         """Consume on-demand capacity units, which must be available."""
-        self._bucket.take(units)
+        self._bucket.consume(units)
         self._window_units += units
 
     def warm(self, units_per_s: float, now: float) -> None:
@@ -323,9 +325,9 @@ class OnDemandCeiling:
             # All units of the window were used in its first minute, because any later request first ends the window.
             self._peak = max(self._peak, self._window_units / PEAK_S)
             self._window_since, self._window_units = now, 0.0
-        if now - self._risen_at >= GROWTH_S and 2 * self._peak > self.units_per_s:
+        if now - self._raised_at >= GROWTH_S and 2 * self._peak > self.units_per_s:
             self.warm(2 * self._peak, now)
-            self._risen_at = now
+            self._raised_at = now
 
     def partitions(self, kind: Kind) -> int:
         """Return the number of partitions required to serve the current on-demand limit. `kind` selects the limit on

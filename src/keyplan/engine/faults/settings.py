@@ -52,7 +52,7 @@ class Faults:
 
     def __post_init__(self) -> None:
         for name in _PROBABILITIES:
-            if not _is_number(getattr(self, name), most=1):
+            if not _is_number(getattr(self, name), maximum=1):
                 raise ValueError(f"{name} is a probability, 0 to 1: {getattr(self, name)!r}")
         if self.throttle not in (False, True):
             raise ValueError(f"throttle is True or False: {self.throttle!r}")
@@ -69,6 +69,6 @@ class Faults:
         return self.gsi_lag, self.gsi_lag
 
 
-def _is_number(value: object, most: float = math.inf) -> bool:
-    """Return True if the value is a finite number between 0 and `most`, inclusive."""
-    return isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= most
+def _is_number(value: object, maximum: float = math.inf) -> bool:
+    """Return True if the value is a finite number between 0 and `maximum`, inclusive."""
+    return isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= maximum

@@ -19,7 +19,7 @@ Content = tuple[int, bytes]
 """The size and body of a row."""
 
 
-class _Former(NamedTuple):
+class _FormerContent(NamedTuple):
     changed_at: float
     content: Content | None
     """The content of the row before the change, or None if the row did not exist."""
@@ -31,13 +31,13 @@ class History:
     def __init__(self, keep_s: float) -> None:
         self._keep_s = keep_s
         self._lock = threading.Lock()
-        self._rows: dict[int, dict[bytes, list[_Former]]] = {}
+        self._rows: dict[int, dict[bytes, list[_FormerContent]]] = {}
         self._order: deque[tuple[float, int, bytes]] = deque()
 
-    def note(self, tree: Tree, key: bytes, former: Content | None, now: float) -> None:
+    def record(self, tree: Tree, key: bytes, former: Content | None, now: float) -> None:
         """Record the former content of the row with this key, which is being changed at the time `now`."""
         with self._lock:
-            self._rows.setdefault(tree.number, {}).setdefault(key, []).append(_Former(now, former))
+            self._rows.setdefault(tree.number, {}).setdefault(key, []).append(_FormerContent(now, former))
             self._order.append((now, tree.number, key))
             while self._order[0][0] < now - self._keep_s:
                 _, number, old_key = self._order.popleft()
@@ -46,7 +46,7 @@ class History:
                 if not versions:
                     del self._rows[number][old_key]
 
-    def at(self, tree: Tree, key: bytes, time_s: float, current: Content | None) -> Content | None:
+    def content_at(self, tree: Tree, key: bytes, time_s: float, current: Content | None) -> Content | None:
         """Return the content of the row with this key as of the time `time_s`, given its current content."""
         with self._lock:
             for changed_at, content in self._rows.get(tree.number, {}).get(key, ()):
@@ -54,7 +54,7 @@ class History:
                     return content
         return current
 
-    def changed(self, tree: Tree, low: bytes, high: bytes | None, time_s: float) -> dict[bytes, Content | None]:
+    def changed_rows(self, tree: Tree, low: bytes, high: bytes | None, time_s: float) -> dict[bytes, Content | None]:
         """Return the rows with low <= key < high that changed after `time_s`, with their content as of that time."""
         with self._lock:
             rows = self._rows.get(tree.number, {})
@@ -67,7 +67,7 @@ class History:
             return changes
 
 
-class RecordedWriter:
+class RecordingWriter:
     """A writer for index entries. It records the former content of each entry that it changes."""
 
     __slots__ = ("_history", "_now", "_transaction")
@@ -79,12 +79,12 @@ class RecordedWriter:
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Record the former content of a row, and write the row."""
-        self._history.note(tree, key, self._transaction.point(tree, key), self._now)
+        self._history.record(tree, key, self._transaction.point(tree, key), self._now)
         self._transaction.put(tree, key, size, body)
 
     def delete(self, tree: Tree, key: bytes) -> None:
         """Record the former content of a row, and delete the row if it exists."""
-        self._history.note(tree, key, self._transaction.point(tree, key), self._now)
+        self._history.record(tree, key, self._transaction.point(tree, key), self._now)
         self._transaction.delete(tree, key)
 
     def move(self, tree: Tree, old: bytes, new: bytes, size: int, body: bytes) -> None:
@@ -119,7 +119,7 @@ class StaleReadView:
         content = self._view.point(tree, key)
         time_s = self._time_of(tree)
         if self._history is not None and time_s is not None:
-            content = self._history.at(tree, key, time_s, content)
+            content = self._history.content_at(tree, key, time_s, content)
         self._report(tree, key, content[0] if content is not None else 0, False)
         return content
 
@@ -134,10 +134,10 @@ class StaleReadView:
         time_s = self._time_of(tree)
         changed: dict[bytes, Content | None] = {}
         if self._history is not None and time_s is not None:
-            changed = self._history.changed(tree, low, high, time_s)
-        requested = limit if not changed else -1
-        rows = self._view.span(tree, low, high, reverse=reverse, limit=requested)
-        for number, row in enumerate(_merged(rows, changed, reverse=reverse)):
+            changed = self._history.changed_rows(tree, low, high, time_s)
+        row_limit = limit if not changed else -1
+        rows = self._view.span(tree, low, high, reverse=reverse, limit=row_limit)
+        for number, row in enumerate(_merge(rows, changed, reverse=reverse)):
             if number == limit:
                 return
             self._report(tree, row[0], row[1], True)
@@ -187,20 +187,20 @@ class StaleReadView:
         return self._view.sequence(name)
 
 
-def _merged(rows: Iterator[Row], changed: dict[bytes, Content | None], *, reverse: bool) -> Iterator[Row]:
+def _merge(rows: Iterator[Row], changed: dict[bytes, Content | None], *, reverse: bool) -> Iterator[Row]:
     """Yield the current rows in key order, but with the former content for the keys in `changed`.
 
     Rows whose former content is None are omitted, because they did not exist.
     """
     former = sorted(((key, content) for key, content in changed.items() if content is not None), reverse=reverse)
-    at = 0
+    position = 0
     for row in rows:
-        while at < len(former) and _before(former[at][0], row[0], reverse=reverse):
-            yield (former[at][0], *former[at][1])
-            at += 1
+        while position < len(former) and _before(former[position][0], row[0], reverse=reverse):
+            yield (former[position][0], *former[position][1])
+            position += 1
         if row[0] not in changed:
             yield row
-    for key, content in former[at:]:
+    for key, content in former[position:]:
         yield (key, *content)
 
 

@@ -48,10 +48,10 @@ class CapacityCharge(NamedTuple):
 class ThrottledResource:
     """The partitions and throughput limits of a table or global index."""
 
-    def __init__(self, table: Table, index: Index | None, source: random.Random) -> None:
+    def __init__(self, table: Table, index: Index | None, random_source: random.Random) -> None:
         self.index = index
         self._table = table
-        described = self._described()
+        description = self._description()
         self._mode = throughput.billing_mode(table.document["description"])
         since: float = table.document["description"]["CreationDateTime"]
         shares_collection = index is not None and not index.key.schema.sort
@@ -59,16 +59,16 @@ class ThrottledResource:
             index is None and any(not local_index.is_global for local_index in table.indexes.values())
         )
         self.partitions = Partitions(
-            throughput.partitions(described, self._mode),
+            throughput.partitions(description, self._mode),
             since,
-            source,
+            random_source,
             **({"collection": partition_bytes_of} if no_inner_splits else {}),
         )
         self.ceilings: dict[Kind, ProvisionedCeiling | OnDemandCeiling] = {}
         self._maxima: dict[Kind, Bucket] = {}
         self._configure(since)
 
-    def follow(self, table: Table, now: float) -> None:
+    def apply_settings(self, table: Table, now: float) -> None:
         """Update the throughput limits if the settings of the table have changed."""
         if table is not self._table:
             self._table = table
@@ -82,26 +82,26 @@ class ThrottledResource:
         if isinstance(ceiling, OnDemandCeiling):
             self.partitions.grow(ceiling.partitions(charge.kind), now)
         maximum = self._maxima.get(charge.kind)
-        if maximum is not None and not maximum.has(charge.units, now):
+        if maximum is not None and not maximum.has_units(charge.units, now):
             return "MaxOnDemandThroughputExceeded"
         if not self.partitions.admits(charge.kind, charge.key, charge.units, now):
             return "KeyRangeThroughputExceeded"
         return None
 
-    def take(self, charge: CapacityCharge) -> None:
+    def consume(self, charge: CapacityCharge) -> None:
         """Consume the capacity units of a charge."""
-        self.ceilings[charge.kind].take(charge.units)
-        self.partitions.take(charge.kind, charge.key, charge.units)
+        self.ceilings[charge.kind].consume(charge.units)
+        self.partitions.consume(charge.kind, charge.key, charge.units)
         if charge.kind in self._maxima:
-            self._maxima[charge.kind].take(charge.units)
+            self._maxima[charge.kind].consume(charge.units)
 
     def error(self, kind: Kind, cause: Cause) -> ServiceError:
         """Return the error that DynamoDB would return for a throttled request. `kind` is the kind of request (read or
         write), and `cause` is the reason for the throttling.
         """
-        described = self._described()
+        description = self._description()
         resource = "Table" if self.index is None else "Index"
-        arn = described["TableArn"] if self.index is None else described["IndexArn"]
+        arn = description["TableArn"] if self.index is None else description["IndexArn"]
         reasons = [{"reason": f"{resource}{kind}{cause}", "resource": arn}]
         if self._mode == throughput.PROVISIONED:
             message = messages.TABLE_PROVISIONED if self.index is None else messages.INDEX_PROVISIONED
@@ -112,7 +112,7 @@ class ThrottledResource:
             message = messages.TABLE_ON_DEMAND if self.index is None else messages.INDEX_ON_DEMAND
         return ThrottlingError(message, throttlingReasons=reasons)
 
-    def _described(self) -> dict[str, Any]:
+    def _description(self) -> dict[str, Any]:
         description: dict[str, Any] = self._table.document["description"]
         if self.index is None:
             return description
@@ -120,15 +120,15 @@ class ThrottledResource:
         return next(index for index in description["GlobalSecondaryIndexes"] if index["IndexName"] == name)
 
     def _configure(self, now: float) -> None:
-        described = self._described()
+        description = self._description()
         self._mode = throughput.billing_mode(self._table.document["description"])
-        self.partitions.grow(throughput.partitions(described, self._mode), now)
+        self.partitions.grow(throughput.partitions(description, self._mode), now)
         for kind in KINDS:
             if self._mode == throughput.PROVISIONED:
-                self._provision(kind, described["ProvisionedThroughput"], now)
+                self._provision(kind, description["ProvisionedThroughput"], now)
             else:
-                self._warm(kind, throughput.warm(described, self._mode), now)
-            self._limit(kind, described.get("OnDemandThroughput") or {}, now)
+                self._warm(kind, throughput.warm(description, self._mode), now)
+            self._limit(kind, description.get("OnDemandThroughput") or {}, now)
 
     def _provision(self, kind: Kind, capacity: dict[str, Any], now: float) -> None:
         rate: float = capacity[_SETTINGS[kind][0]]
@@ -159,12 +159,12 @@ class ThrottledResource:
 class Throttle:
     """The throughput model of all tables and indexes of an engine."""
 
-    def __init__(self, source: random.Random, tables: Callable[[], list[Table]]) -> None:
-        """Create a throughput model. `source` is the random source that selects the sampled keys, and `tables` returns
+    def __init__(self, random_source: random.Random, tables: Callable[[], list[Table]]) -> None:
+        """Create a throughput model. `random_source` selects the sampled keys, and `tables` returns
         the existing tables.
         """
-        self._random = source
-        self._known = tables
+        self._random = random_source
+        self._tables = tables
         self._lock = threading.Lock()
         self._resources: dict[int, ThrottledResource] = {}
 
@@ -178,17 +178,17 @@ class Throttle:
         tree = table.tree if index is None else index.tree
         resource = self._resources.get(tree.number)
         if resource is None:
-            self._forget_dropped()
+            self._remove_dropped()
             resource = self._resources[tree.number] = ThrottledResource(table, index, self._random)
-        resource.follow(table, now)
+        resource.apply_settings(table, now)
         return resource
 
-    def _forget_dropped(self) -> None:
+    def _remove_dropped(self) -> None:
         """Remove dropped tables and indexes from the model. The number that identifies a dropped tree of rows is never
         reused.
         """
         trees: set[int] = set()
-        for table in self._known():
+        for table in self._tables():
             trees |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
         self._resources = {number: resource for number, resource in self._resources.items() if number in trees}
 
@@ -203,8 +203,8 @@ class Throttle:
         """
         size = max(new.size if new is not None else 0, old.size if old is not None else 0)
         with self._lock:
-            own = self.resource(table, None, now)
-            charges = [CapacityCharge(own, "Write", key, units.write_units(size) * factor)]
+            table_resource = self.resource(table, None, now)
+            charges = [CapacityCharge(table_resource, "Write", key, units.write_units(size) * factor)]
             for index in table.indexes.values():
                 charges += _entry_charges(self.resource(table, index, now), index, key, old, new)
             self._charge(charges, now)
@@ -225,17 +225,17 @@ class Throttle:
         """
         with self._lock:
             resource = self.resource(table, index, now)
-            taken_rows: list[CapacityCharge] = []
+            charges: list[CapacityCharge] = []
             try:
                 for key, read_units in rows:
                     charge = CapacityCharge(resource, "Read", key, read_units)
                     self._charge([charge], now)
-                    taken_rows.append(charge)
+                    charges.append(charge)
             except (ProvisionedThroughputExceededError, ThrottlingError):
                 # A rejected page uses no units. Otherwise, enough units for the page would never accumulate while a
                 # caller retries.
-                for charge in taken_rows:
-                    resource.take(charge._replace(units=-charge.units))
+                for charge in charges:
+                    resource.consume(charge._replace(units=-charge.units))
                 raise
 
     def _charge(self, charges: list[CapacityCharge], now: float) -> None:
@@ -244,7 +244,7 @@ class Throttle:
             if cause is not None:
                 raise charge.resource.error(charge.kind, cause)
         for charge in charges:
-            charge.resource.take(charge)
+            charge.resource.consume(charge)
 
 
 def _entry_charges(
@@ -273,7 +273,7 @@ _TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTra
 class MeteredCall:
     """A call to a data operation, with a record of the rows that it has read and the capacity that they consume."""
 
-    __slots__ = ("_places", "_request", "_skipped", "_spans", "_time_s", "operation", "points")
+    __slots__ = ("_request", "_skipped", "_spans", "_time_s", "_tree_owners", "operation", "point_reads")
 
     def __init__(
         self, operation: str, request: dict[str, Any], time_s: float | None, skipped: frozenset[int] = frozenset()
@@ -285,11 +285,11 @@ class MeteredCall:
         """
         self.operation = operation
         self._skipped = skipped
-        self.points = 0
+        self.point_reads = 0
         """Number of single rows read so far."""
         self._request = request
         self._time_s = time_s
-        self._places: dict[int, tuple[Table, Index | None]] = {}
+        self._tree_owners: dict[int, tuple[Table, Index | None]] = {}
         self._spans: dict[int, list[tuple[bytes, int]]] = {}
 
     @property
@@ -297,38 +297,40 @@ class MeteredCall:
         """The factor by which capacity units are multiplied: 2 for transactions, otherwise 1."""
         return units.TRANSACTIONAL if self.operation in _TRANSACTIONS else 1
 
-    def learn(self, tables: Iterable[Table]) -> None:
+    def add_tables(self, tables: Iterable[Table]) -> None:
         """Record the trees of rows that belong to these tables and their indexes."""
         for table in tables:
-            self._places[table.tree.number] = (table, None)
+            self._tree_owners[table.tree.number] = (table, None)
             for index in table.indexes.values():
-                self._places[index.tree.number] = (table, index)
+                self._tree_owners[index.tree.number] = (table, index)
 
     def time_of(self, tree: Tree) -> float | None:
         """Return the time as of which a tree of rows is read, or None to read its current state."""
-        place = self._places.get(tree.number)
-        return None if place is None or self._consistent(*place) else self._time_s
+        owner = self._tree_owners.get(tree.number)
+        return None if owner is None or self._consistent(*owner) else self._time_s
 
-    def note(self, throttle: Throttle | None, tree: Tree, key: bytes, size: int, now: float, *, spanned: bool) -> None:
+    def record_row(
+        self, throttle: Throttle | None, tree: Tree, key: bytes, size: int, now: float, *, in_span: bool
+    ) -> None:
         """Record a row that was read. `size` is its size in bytes.
 
-        `spanned` is True for a row of a Query or Scan, whose capacity `charge_spans` consumes at the end of the page.
+        `in_span` is True for a row of a Query or Scan, whose capacity `charge_spans` consumes at the end of the page.
         For any other row, the capacity is consumed immediately. If it is not available,
         ProvisionedThroughputExceededError or ThrottlingError is raised.
         """
-        place = self._places.get(tree.number)
-        if place is None:
+        owner = self._tree_owners.get(tree.number)
+        if owner is None:
             return
-        if spanned:
+        if in_span:
             self._spans.setdefault(tree.number, []).append((key, size))
             return
-        self.points += 1
-        if self.points - 1 in self._skipped:
+        self.point_reads += 1
+        if self.point_reads - 1 in self._skipped:
             raise ProvisionedThroughputExceededError(messages.TABLE_PROVISIONED)
         if throttle is None:
             return
-        read_units = units.read_units(size, consistent=self._consistent(*place)) * self.factor
-        throttle.read(*place, key, read_units, now)
+        read_units = units.read_units(size, consistent=self._consistent(*owner)) * self.factor
+        throttle.read(*owner, key, read_units, now)
 
     def charge_spans(self, throttle: Throttle, now: float) -> None:
         """Consume the capacity for all rows that a page of a Query or Scan has read.
@@ -336,9 +338,9 @@ class MeteredCall:
         If the capacity is not available, ProvisionedThroughputExceededError or ThrottlingError is raised.
         """
         for number, rows in self._spans.items():
-            table, index = place = self._places[number]
+            table, index = owner = self._tree_owners[number]
             total = sum(size for _, size in rows)
-            page_units = units.read_units(total, consistent=self._consistent(*place))
+            page_units = units.read_units(total, consistent=self._consistent(*owner))
             shares = [(key, size / total if total else 1 / len(rows)) for key, size in rows]
             throttle.read_page(table, index, [(key, page_units * share) for key, share in shares if share], now)
 

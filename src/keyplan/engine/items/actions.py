@@ -17,7 +17,7 @@ from keyplan.dynamodb.values.attribute import check_depth, normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import versions, writes
-from keyplan.engine.items.conditions import WriteCondition, measured_values, normalised, write_guard
+from keyplan.engine.items.conditions import WriteCondition, measured_values, normalised_parameters, write_guard
 from keyplan.engine.items.reads import check_scalar_paths
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
@@ -183,10 +183,10 @@ def update(request: dict[str, Any], form: Form) -> ItemUpdate:
     """Create the update action for a request. Raises ValidationError for an invalid key value or expression, checked in
     this order.
     """
-    return update_of(normalise_item(request["Key"], wire=form.wire), request, form)
+    return update_with_key(normalise_item(request["Key"], wire=form.wire), request, form)
 
 
-def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: Form) -> ItemUpdate:
+def update_with_key(measured_key: tuple[Item, int], request: dict[str, Any], form: Form) -> ItemUpdate:
     """Create the update action for a request whose key has already been checked.
 
     `measured_key` contains the key in canonical form and its size in bytes.
@@ -196,7 +196,7 @@ def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: For
     condition_text = request.get("ConditionExpression")
     if text is None and condition_text is None:
         updates = request.get("AttributeUpdates")
-        compiled = compile_attribute_updates(normalised(updates, form)) if updates else None
+        compiled = compile_attribute_updates(normalised_parameters(updates, form)) if updates else None
         return ItemUpdate(key, compiled, write_guard(request, form), None, key_bytes)
     names, (values, values_bytes) = request.get("ExpressionAttributeNames"), measured_values(request, form)
     names_used: frozenset[str] = frozenset()

@@ -29,16 +29,16 @@ class WriteCondition(NamedTuple):
     condition: CompiledCondition
     values: Item
 
-    def require(self, item: Item | None, form: Form, returned: str | None) -> None:
+    def require(self, item: Item | None, form: Form, on_failure: str | None) -> None:
         """Raise ConditionalCheckFailedError unless the item satisfies the condition. `item` is None if the item does
         not exist.
 
-        `returned` is the request's ReturnValuesOnConditionCheckFailure. If it is "ALL_OLD", the error contains the
+        `on_failure` is the request's ReturnValuesOnConditionCheckFailure. If it is "ALL_OLD", the error contains the
         item.
         """
         if self.condition.test(item if item is not None else _NOTHING, self.values):
             return
-        if returned == "ALL_OLD" and item is not None:
+        if on_failure == "ALL_OLD" and item is not None:
             raise ConditionalCheckFailedError(messages.CONDITION_FAILED, Item=form.item(item))
         raise ConditionalCheckFailedError(messages.CONDITION_FAILED)
 
@@ -93,7 +93,7 @@ def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
         if not expected:
             return None
         return WriteCondition(
-            compile_expected(normalised(expected, form), request.get("ConditionalOperator")), _NOTHING
+            compile_expected(normalised_parameters(expected, form), request.get("ConditionalOperator")), _NOTHING
         )
     names, values = request.get("ExpressionAttributeNames"), request_values(request, form)
     condition = compile_condition(text, names, "ConditionExpression")
@@ -102,7 +102,7 @@ def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
     return WriteCondition(condition, values or _NOTHING)
 
 
-def normalised(parameters: dict[str, Any], form: Form) -> dict[str, Any]:
+def normalised_parameters(parameters: dict[str, Any], form: Form) -> dict[str, Any]:
     """Return the given legacy parameters (Expected, filters, KeyConditions, AttributeUpdates) with their values in
     canonical form.
     """
@@ -111,28 +111,28 @@ def normalised(parameters: dict[str, Any], form: Form) -> dict[str, Any]:
 
 
 def _normalised(parameter: dict[str, Any], form: Form) -> dict[str, Any]:
-    changed = dict(parameter)
+    normalised_parameter = dict(parameter)
     if parameter.get("Value") is not None:
-        changed["Value"], _ = normalise(parameter["Value"], wire=form.wire)
+        normalised_parameter["Value"], _ = normalise(parameter["Value"], wire=form.wire)
     if parameter.get("AttributeValueList") is not None:
-        changed["AttributeValueList"] = [
+        normalised_parameter["AttributeValueList"] = [
             normalise(value, wire=form.wire)[0] for value in parameter["AttributeValueList"]
         ]
-    return changed
+    return normalised_parameter
 
 
 def check_placeholders_usable(
-    request: Mapping[str, Any], names_given: Sequence[str], *, value_expressions: Sequence[str]
+    request: Mapping[str, Any], expression_parameters: Sequence[str], *, value_expressions: Sequence[str]
 ) -> None:
     """Raise ValidationError if the request defines placeholders but does not have an expression that could use them.
 
-    `names_given` are the expression parameters that the request has. `value_expressions` are the parameters whose
-    expressions can contain value placeholders.
+    `expression_parameters` are the expression parameters that the request has. `value_expressions` are the parameters
+    whose expressions can contain value placeholders.
     """
-    if request.get("ExpressionAttributeNames") is not None and not names_given:
+    if request.get("ExpressionAttributeNames") is not None and not expression_parameters:
         raise ValidationError(request_messages.only_with_expressions("ExpressionAttributeNames"))
     if request.get("ExpressionAttributeValues") is not None and not any(
-        name in names_given for name in value_expressions
+        name in expression_parameters for name in value_expressions
     ):
         raise ValidationError(request_messages.only_with_expressions("ExpressionAttributeValues"))
 

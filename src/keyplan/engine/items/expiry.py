@@ -32,9 +32,9 @@ def expiry_key(at: int, key: bytes) -> bytes:
     return at.to_bytes(_TIME_BYTES, "big") + key
 
 
-def key_time(stored: bytes) -> tuple[int, bytes]:
+def split_expiry_key(stored_key: bytes) -> tuple[int, bytes]:
     """Split the stored key of an expiry entry into the expiry time and the item's key."""
-    return int.from_bytes(stored[:_TIME_BYTES], "big"), stored[_TIME_BYTES:]
+    return int.from_bytes(stored_key[:_TIME_BYTES], "big"), stored_key[_TIME_BYTES:]
 
 
 def span(low: int, high: int) -> tuple[bytes, bytes]:

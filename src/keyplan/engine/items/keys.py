@@ -147,25 +147,25 @@ def _sort_bytes(name: str, kind: str, content: str) -> bytes:
 
 
 # A UTF-8 character has at most four bytes, so strings of up to this many characters always fit into a key.
-_SURELY_SHORT = limits.SORT_KEY_BYTES // 4 // limits.KEY_ATTRIBUTES_PER_ROLE
+_ALWAYS_VALID_LENGTH = limits.SORT_KEY_BYTES // 4 // limits.KEY_ATTRIBUTES_PER_ROLE
 
 
 class IndexKey:
     """The key of an index, which determines whether an item has an index entry and where the entry is stored."""
 
-    __slots__ = ("_all", "_is_global", "index", "schema")
+    __slots__ = ("_attributes", "_is_global", "index", "schema")
 
     def __init__(self, index: str, schema: KeySchema, *, is_global: bool) -> None:
         self.index = index
         self.schema = schema
         self._is_global = is_global
-        self._all = (*schema.partition, *schema.sort)
+        self._attributes = (*schema.partition, *schema.sort)
 
     def check_type(self, name: str, type_code: str) -> None:
         """Raise ValidationError if the attribute `name` is a key attribute of the index and its key type differs from
         `type_code`.
         """
-        for key_name, kind in self._all:
+        for key_name, kind in self._attributes:
             if key_name == name and kind != type_code:
                 raise ValidationError(messages.index_key_type(name, kind, type_code, self.index))
 
@@ -175,7 +175,7 @@ class IndexKey:
         If `updated` is True, the error has the message that DynamoDB returns for the result of an update.
         """
         longest = 0
-        for name, kind in self._all:
+        for name, kind in self._attributes:
             value = item.get(name)
             if value is None:
                 continue
@@ -189,7 +189,7 @@ class IndexKey:
                     raise EmptyKeyError(messages.empty_updated_index_key(kind))
                 raise EmptyKeyError(messages.empty_index_key(name, kind, self.index))
             longest = max(longest, len(content))
-        fault = self._size_fault(item) if longest > _SURELY_SHORT else None
+        fault = self._size_fault(item) if longest > _ALWAYS_VALID_LENGTH else None
         if fault is not None:
             raise ValidationError(fault)
 
@@ -201,9 +201,9 @@ class IndexKey:
         sort = sum(attribute.value_bytes(item[name]) for name, _ in self.schema.sort if name in item)
         return messages.SORT_KEY_TOO_LONG if sort > limits.SORT_KEY_BYTES else None
 
-    def same(self, left: Item, right: Item) -> bool:
+    def has_same_key(self, left: Item, right: Item) -> bool:
         """Return True if two versions of an item have the same values for the index key attributes."""
-        for name, _ in self._all:  # noqa: SIM110 - a generator is slower than the comparison
+        for name, _ in self._attributes:  # noqa: SIM110 - a generator is slower than the comparison
             if left.get(name) != right.get(name):
                 return False
         return True
@@ -213,10 +213,10 @@ class IndexKey:
 
         Returns None if the item does not have all key attributes of the index and is therefore not in the index.
         """
-        place = self.place(item)
-        return None if place is None else place + self.end(table_key)
+        prefix = self.entry_prefix(item)
+        return None if prefix is None else prefix + self.entry_suffix(table_key)
 
-    def end(self, table_key: bytes) -> bytes:
+    def entry_suffix(self, table_key: bytes) -> bytes:
         """Return the last part of an index entry's stored key, which identifies the item with the stored key
         `table_key`.
 
@@ -224,7 +224,7 @@ class IndexKey:
         """
         return tie_hash(table_key) + table_key if self._is_global else table_key
 
-    def place(self, item: Item) -> bytes | None:
+    def entry_prefix(self, item: Item) -> bytes | None:
         """Return the first part of the stored key of the item's index entry, or None if a key attribute is missing.
 
         The value of an attribute that was written before the index was created can have the wrong type, be empty or be
@@ -232,14 +232,14 @@ class IndexKey:
         """
         parts = []
         longest = 0
-        for name, kind in self._all:
+        for name, kind in self._attributes:
             value = item.get(name)
             content = None if value is None else value.get(kind)
             if not content:
                 return None
             longest = max(longest, len(content))
             parts.append(scalar_key(kind, content))
-        if longest > _SURELY_SHORT and self._size_fault(item) is not None:
+        if longest > _ALWAYS_VALID_LENGTH and self._size_fault(item) is not None:
             return None
         roles = len(self.schema.partition)
         prefix = partition_prefix(parts[0] if roles == 1 else joined(parts[:roles]))

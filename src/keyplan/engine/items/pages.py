@@ -67,44 +67,44 @@ class ItemPage:
     count: int = 0
 
 
-def read(database: Database, reading: PageRequest) -> ItemPage:
+def read(database: Database, page_request: PageRequest) -> ItemPage:
     """Read and return one page of a Query or Scan."""
-    if reading.fetch:
+    if page_request.fetch:
         with database.snapshot() as view:
-            return _page(reading, view)
-    return _page(reading, database.view())
+            return _page(page_request, view)
+    return _page(page_request, database.view())
 
 
-def _page(reading: PageRequest, view: StoreView) -> ItemPage:
-    tree = reading.table.tree if reading.index is None else reading.index.tree
-    limit = reading.limit
-    traces = () if reading.fetch else reading.traces
+def _page(page_request: PageRequest, view: StoreView) -> ItemPage:
+    tree = page_request.table.tree if page_request.index is None else page_request.index.tree
+    limit = page_request.limit
+    traces = () if page_request.fetch else page_request.traces
     page = ItemPage()
     bodies: Iterable[bytes]
     if limit is not None and limit <= SMALL_LIMIT:
-        fetched = view.rows(tree, *reading.span, reverse=reading.reverse, limit=limit)
-        bodies = _evaluated_at_once(page, fetched, limit, traces)
+        row_list = view.rows(tree, *page_request.span, reverse=page_request.reverse, limit=limit)
+        bodies = _evaluate_at_once(page, row_list, limit, traces)
     else:
-        rows = view.span(tree, *reading.span, reverse=reading.reverse, limit=-1 if limit is None else limit)
-        bodies = _evaluated(page, rows, limit, traces)
-    if reading.fetch:
-        bodies = _fetched(page, bodies, reading, view)
-    if reading.test is None and reading.project is None and not reading.fetch:
-        _keep_all(page, bodies, reading)
+        rows = view.span(tree, *page_request.span, reverse=page_request.reverse, limit=-1 if limit is None else limit)
+        bodies = _evaluate(page, rows, limit, traces)
+    if page_request.fetch:
+        bodies = _fetch_items(page, bodies, page_request, view)
+    if page_request.test is None and page_request.project is None and not page_request.fetch:
+        _add_all(page, bodies, page_request)
     else:
-        _keep_some(page, bodies, reading)
+        _add_matching(page, bodies, page_request)
     return page
 
 
-def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
+def _evaluate_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
     """Return the bodies that contain all byte strings in `traces`, and add the totals of all rows to the page.
 
     If all rows fit in the page, they are processed together, which is faster than processing them one by one in
-    `_evaluated`.
+    `_evaluate`.
     """
     total = sum([size for _, size, _ in rows])
     if total >= limits.PAGE_BYTES:
-        return _evaluated(page, rows, limit, traces)
+        return _evaluate(page, rows, limit, traces)
     bodies = [body for _, _, body in rows]
     if len(bodies) == limit:
         page.last = bodies[-1]
@@ -115,7 +115,7 @@ def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tupl
     return bodies
 
 
-def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...]) -> Iterator[bytes]:
+def _evaluate(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...]) -> Iterator[bytes]:
     """Yield the bodies that contain all byte strings in `traces`, and add the totals of all rows to the page.
 
     Searching a body for bytes is much faster than decoding it. In bodies of up to a few kilobytes, searching backwards
@@ -140,27 +140,29 @@ def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: t
     page.evaluated_bytes = total
 
 
-def _fetched(page: ItemPage, entries: Iterable[bytes], reading: PageRequest, view: StoreView) -> Iterator[bytes]:
+def _fetch_items(
+    page: ItemPage, entries: Iterable[bytes], page_request: PageRequest, view: StoreView
+) -> Iterator[bytes]:
     """Yield the stored bodies of the table items that the given local index entries refer to."""
-    table = reading.table
+    table = page_request.table
     for entry in entries:
         row = view.point(table.tree, table.key.of_item(encoding.decode(entry)))
         if row is not None:
             size, body = row
-            page.fetched_units += units.read_units(size, consistent=reading.consistent)
+            page.fetched_units += units.read_units(size, consistent=page_request.consistent)
             yield body
 
 
-def _keep_all(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
-    bodies_left = list(bodies)
-    page.count = len(bodies_left)
-    if not reading.count_only:
-        page.bodies = bodies_left
+def _add_all(page: ItemPage, bodies: Iterable[bytes], page_request: PageRequest) -> None:
+    returned_bodies = list(bodies)
+    page.count = len(returned_bodies)
+    if not page_request.count_only:
+        page.bodies = returned_bodies
 
 
-def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
+def _add_matching(page: ItemPage, bodies: Iterable[bytes], page_request: PageRequest) -> None:
     """Add to the page those items in `bodies` that match the filter, after projecting them."""
-    test, project, count_only = reading.test, reading.project, reading.count_only
+    test, project, count_only = page_request.test, page_request.project, page_request.count_only
     for body in bodies:
         item = encoding.decode(body)
         if test is not None and not test(item):
@@ -175,34 +177,36 @@ def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) ->
             page.items.append(project(item))
 
 
-def answer(reading: PageRequest, page: ItemPage, form: Form, request: dict[str, Any]) -> dict[str, Any]:
+def answer(page_request: PageRequest, page: ItemPage, form: Form, request: dict[str, Any]) -> dict[str, Any]:
     """Build the response of a Query or Scan from a page."""
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     response: dict[str, Any] = {"Count": page.count, "ScannedCount": page.scanned}
-    if not reading.count_only:
-        response["Items"] = form.page(page.bodies, page.items) if reading.project is None else form.items(page.items)
+    if not page_request.count_only:
+        response["Items"] = (
+            form.page(page.bodies, page.items) if page_request.project is None else form.items(page.items)
+        )
     if page.last is not None:
-        response["LastEvaluatedKey"] = form.item(last_key(reading, encoding.decode(page.last)))
+        response["LastEvaluatedKey"] = form.item(last_key(page_request, encoding.decode(page.last)))
     if detail != "NONE":
-        response["ConsumedCapacity"] = receipt(reading, page).render(detail, request["TableName"])
+        response["ConsumedCapacity"] = receipt(page_request, page).render(detail, request["TableName"])
     return response
 
 
-def last_key(reading: PageRequest, item: Item) -> Item:
+def last_key(page_request: PageRequest, item: Item) -> Item:
     """Return the LastEvaluatedKey for a page that ends with this item."""
-    names = reading.table.key.names
-    if reading.index is not None:
-        names = (*names, *(name for name in reading.index.key.schema.names if name not in names))
+    names = page_request.table.key.names
+    if page_request.index is not None:
+        names = (*names, *(name for name in page_request.index.key.schema.names if name not in names))
     return {name: item[name] for name in names}
 
 
-def receipt(reading: PageRequest, page: ItemPage) -> Receipt:
+def receipt(page_request: PageRequest, page: ItemPage) -> Receipt:
     """Return the capacity units that reading the page consumed."""
     receipt = Receipt()
-    read_units = units.read_units(page.evaluated_bytes, consistent=reading.consistent)
-    if reading.index is None:
+    read_units = units.read_units(page.evaluated_bytes, consistent=page_request.consistent)
+    if page_request.index is None:
         receipt.table_units = read_units
     else:
-        receipt.add_index(reading.index, read_units)
+        receipt.add_index(page_request.index, read_units)
         receipt.table_units = page.fetched_units
     return receipt

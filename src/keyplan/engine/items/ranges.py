@@ -36,9 +36,9 @@ class Span(NamedTuple):
         """
         if reverse:
             return Span(self.low, key if self.high is None else min(self.high, key))
-        return Span(max(self.low, _next(key)), self.high)
+        return Span(max(self.low, _key_after(key)), self.high)
 
-    def holds(self, key: bytes) -> bool:
+    def contains(self, key: bytes) -> bool:
         """Return True if the range contains the key."""
         return self.low <= key and (self.high is None or key < self.high)
 
@@ -54,51 +54,51 @@ def partition_span(index: Index | None, partition: tuple[AttributeValue, ...]) -
     return Span(prefix, successor(prefix))
 
 
-def condition_span(index: Index | None, selected: KeyRange) -> Span:
+def condition_span(index: Index | None, key_range: KeyRange) -> Span:
     """Return the range of stored keys that a key condition selects. Raises ValidationError if a value in the condition
     is too long.
     """
-    prefix = _prefix(index, selected.partition)
+    prefix = _prefix(index, key_range.partition)
     if index is not None:
-        prefix += IndexKey.sort_bytes(selected.sort_equals)
-    operator = selected.sort_op
+        prefix += IndexKey.sort_bytes(key_range.sort_equals)
+    operator = key_range.sort_op
     if operator is None:
         return Span(prefix, successor(prefix))
-    parts = _sort_parts(selected)
-    behind: Callable[[bytes], bytes] = _next  # in a table, the stored key ends with the unchanged sort key
+    parts = _sort_parts(key_range)
+    key_after: Callable[[bytes], bytes] = _key_after  # in a table, the stored key ends with the unchanged sort key
     if index is not None:  # in an index, the sort key is escaped and more bytes follow
-        parts, behind = [escaped(part) for part in parts], after_value
+        parts, key_after = [escaped(part) for part in parts], after_value
     first = prefix + parts[0]
     match operator:
         case "=":
-            return Span(first, behind(first))
+            return Span(first, key_after(first))
         case "<":
             return Span(prefix, first)
         case "<=":
-            return Span(prefix, behind(first))
+            return Span(prefix, key_after(first))
         case ">":
-            return Span(behind(first), successor(prefix))
+            return Span(key_after(first), successor(prefix))
         case ">=":
             return Span(first, successor(prefix))
         case "begins_with":
             start = first if index is None else unterminated(first)
             return Span(start, successor(start))
         case _:
-            return Span(first, behind(prefix + parts[1]))
+            return Span(first, key_after(prefix + parts[1]))
 
 
-def _sort_parts(selected: KeyRange) -> list[bytes]:
+def _sort_parts(key_range: KeyRange) -> list[bytes]:
     """Return the stored form of each value in the condition on the last sort key attribute.
 
     Raises ValidationError if the sort key is too long.
     """
-    parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
-    if sum(map(value_bytes, selected.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
+    parts = [scalar_key(*next(iter(value.items()))) for value in key_range.sort_values]
+    if sum(map(value_bytes, key_range.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
         raise ValidationError(messages.SORT_KEY_TOO_LONG)
     return parts
 
 
-def _next(key: bytes) -> bytes:
+def _key_after(key: bytes) -> bytes:
     """Return the smallest key that is larger than `key`."""
     return key + b"\x00"
 
@@ -188,17 +188,17 @@ def finds_one_row(table: Table, index: Index | None) -> bool:
     return index is None and not table.key.schema.sort
 
 
-def check_query_start(table: Table, index: Index | None, selected: KeyRange, span: Span, key: bytes) -> None:
+def check_query_start(table: Table, index: Index | None, key_range: KeyRange, span: Span, key: bytes) -> None:
     """Raise ValidationError if a query that reads the range `span` cannot continue after the start key `key`."""
-    partition_range = partition_span(index, selected.partition)
-    if selected.sort_op is None and not selected.sort_equals:
-        if not partition_range.holds(key):
+    partition_range = partition_span(index, key_range.partition)
+    if key_range.sort_op is None and not key_range.sort_equals:
+        if not partition_range.contains(key):
             raise ValidationError(messages.START_KEY_OUTSIDE)
         if finds_one_row(table, index):
             raise ValidationError(messages.START_KEY_SINGLE_ROW)
         return
-    if partition_range.holds(key):
-        if not span.holds(key):
+    if partition_range.contains(key):
+        if not span.contains(key):
             raise ValidationError(messages.START_KEY_PREDICATE)
         return
     raise ValidationError(_other_partition(span, partition_range, key))
@@ -208,11 +208,11 @@ def _other_partition(span: Span, partition_range: Span, key: bytes) -> str:
     """Return DynamoDB's error message for a start key whose partition key differs from that of the query. The message
     depends on the sort key.
     """
-    moved = partition_range.low + key[len(partition_bytes_of(key)) :]
-    return messages.START_KEY_SINGLE_ROW if span.holds(moved) else messages.START_KEY_PREDICATE
+    moved_key = partition_range.low + key[len(partition_bytes_of(key)) :]
+    return messages.START_KEY_SINGLE_ROW if span.contains(moved_key) else messages.START_KEY_PREDICATE
 
 
 def check_scan_start(span: Span, key: bytes, segment: int | None, total: int | None) -> None:
     """Raise ValidationError if the start key `key` of a parallel scan belongs to another segment."""
-    if segment is not None and total is not None and not span.holds(key):
+    if segment is not None and total is not None and not span.contains(key):
         raise ValidationError(messages.start_key_segment(segment, total))

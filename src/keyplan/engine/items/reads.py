@@ -24,7 +24,7 @@ from keyplan.dynamodb.values import encoding
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import AttributeValue, Item
-from keyplan.engine.items.conditions import normalised
+from keyplan.engine.items.conditions import normalised_parameters
 from keyplan.engine.items.keys import KeySchema
 from keyplan.engine.tables.catalog import Index, Table
 from keyplan.errors import ValidationError
@@ -66,11 +66,11 @@ class Filter(NamedTuple):
     def traces(self) -> tuple[bytes, ...]:
         """Return byte strings that occur in the stored body of every matching item."""
         values = self.values if self.values is not None else {}
-        traces_found = (
+        trace_values = (
             encoding.trace(requirement.attribute, values[requirement.placeholder], is_prefix=requirement.is_prefix)
             for requirement in self.condition.required
         )
-        return tuple(trace for trace in traces_found if trace is not None)
+        return tuple(trace for trace in trace_values if trace is not None)
 
 
 def compile_legacy_filter(request: dict[str, Any], legacy: str, form: Form) -> Filter | None:
@@ -78,7 +78,9 @@ def compile_legacy_filter(request: dict[str, Any], legacy: str, form: Form) -> F
     conditions = request.get(legacy)
     if not conditions:
         return None
-    return Filter(compile_filter(normalised(conditions, form), request.get("ConditionalOperator")), None, legacy)
+    return Filter(
+        compile_filter(normalised_parameters(conditions, form), request.get("ConditionalOperator")), None, legacy
+    )
 
 
 def compile_filter_expression(request: dict[str, Any], values: Item | None) -> Filter | None:
@@ -92,15 +94,17 @@ def compile_filter_expression(request: dict[str, Any], values: Item | None) -> F
 
 
 def check_read_placeholders(
-    request: dict[str, Any], values: Item | None, *used: CompiledCondition | KeyCondition | CompiledProjection | None
+    request: dict[str, Any],
+    values: Item | None,
+    *expressions: CompiledCondition | KeyCondition | CompiledProjection | None,
 ) -> None:
-    """Raise ValidationError if the request has a placeholder that is not used by any of the expressions in `used`."""
+    """Raise ValidationError if the request has a placeholder that is not used by any of the `expressions`."""
     names = request.get("ExpressionAttributeNames")
     if not names and not values:
         return
     names_used: set[str] = set()
     values_used: set[str] = set()
-    for expression in used:
+    for expression in expressions:
         if expression is not None:
             names_used |= expression.names_used
             if not isinstance(expression, CompiledProjection):

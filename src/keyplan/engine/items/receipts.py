@@ -25,14 +25,14 @@ class Receipt:
         responses.
         """
         if units:
-            of_kind = self.global_units if index.is_global else self.local_units
-            of_kind[index.name] = of_kind.get(index.name, 0.0) + units
+            index_units = self.global_units if index.is_global else self.local_units
+            index_units[index.name] = index_units.get(index.name, 0.0) + units
 
     def add(self, other: Receipt) -> None:
         """Add the capacity units that another operation consumed on the same table."""
         self.table_units += other.table_units
-        for units, more in ((self.global_units, other.global_units), (self.local_units, other.local_units)):
-            for name, count in more.items():
+        for units, other_units in ((self.global_units, other.global_units), (self.local_units, other.local_units)):
+            for name, count in other_units.items():
                 units[name] = units.get(name, 0.0) + count
 
     @property

@@ -44,15 +44,17 @@ def sweep(database: Database, stopped: Callable[[], bool] = lambda: False) -> in
     Raises DecodeError for an unreadable item, after all other items have been processed.
     """
     database.catalog.reload(database.store.view())
-    damage: list[DecodeError] = []
+    decode_errors: list[DecodeError] = []
     expiring = [table for table in database.catalog.known() if table.expiry is not None and table.gone_at is None]
-    removed = sum(_sweep_table(database, table, stopped, damage) for table in expiring)
-    if damage:
-        raise damage[0]
+    removed = sum(_sweep_table(database, table, stopped, decode_errors) for table in expiring)
+    if decode_errors:
+        raise decode_errors[0]
     return removed
 
 
-def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], damage: list[DecodeError]) -> int:
+def _sweep_table(
+    database: Database, table: Table, stopped: Callable[[], bool], decode_errors: list[DecodeError]
+) -> int:
     assert table.expiry is not None
     low, high = _due(database.clock.now(), database.settings.ttl_delay_s)
     removed = 0
@@ -62,11 +64,11 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
     while not stopped():
         database.store.wait_for_checkpoint()
         try:
-            due = _bring_in(database, table, table.expiry, (low, high), pace.rows)
-            if not due:
+            due_keys = _next_due_keys(database, table, table.expiry, (low, high), pace.rows)
+            if not due_keys:
                 break
-            started = clock.monotonic()
-            removed += database.write(table, _removal(database, table, due, damage, pace))
+            started_s = clock.monotonic()
+            removed += database.write(table, _deletion(database, table, due_keys, decode_errors, pace))
         except CatalogChanged:
             break  # the table was changed or dropped, and the next sweep reads its new state
         except Failure as error:
@@ -74,23 +76,23 @@ def _sweep_table(database: Database, table: Table, stopped: Callable[[], bool], 
                 raise
             break
         progress.report(partial("{:,} items".format, removed))
-        clock.wait(never, clock.monotonic() - started)
-        low = due[-1] + b"\x00"  # also skips items with a changed expiry, and unreadable items
+        clock.wait(never, clock.monotonic() - started_s)
+        low = due_keys[-1] + b"\x00"  # also skips items with a changed expiry, and unreadable items
     progress.finish()
     return removed
 
 
-def _bring_in(
-    database: Database, table: Table, expiry_of: Expiry, span: tuple[bytes, bytes], limit: int
+def _next_due_keys(
+    database: Database, table: Table, expiry_setting: Expiry, span: tuple[bytes, bytes], limit: int
 ) -> list[bytes]:
     """Return the keys of the next due expiry entries. Also read the corresponding items, to load their pages into
     memory.
     """
     with database.store.snapshot() as view:
-        due = [key for key, _, _ in view.rows(expiry_of.tree, *span, limit=limit)]
-        for expiry_key in due:
-            view.point(table.tree, expiry.key_time(expiry_key)[1])
-    return due
+        due_keys = [key for key, _, _ in view.rows(expiry_setting.tree, *span, limit=limit)]
+        for expiry_key in due_keys:
+            view.point(table.tree, expiry.split_expiry_key(expiry_key)[1])
+    return due_keys
 
 
 def _due(now: float, delay_s: float) -> tuple[bytes, bytes]:
@@ -98,28 +100,28 @@ def _due(now: float, delay_s: float) -> tuple[bytes, bytes]:
     return expiry.span(oldest, max(oldest, math.ceil(now - delay_s)))
 
 
-def _removal(
-    database: Database, table: Table, due: list[bytes], damage: list[DecodeError], pace: Pace
+def _deletion(
+    database: Database, table: Table, due_keys: list[bytes], decode_errors: list[DecodeError], pace: Pace
 ) -> Callable[[Transaction], int]:
-    expiry_of = table.expiry
-    assert expiry_of is not None
+    expiry_setting = table.expiry
+    assert expiry_setting is not None
 
-    def work(transaction: Transaction) -> int:
+    def measure_and_remove(transaction: Transaction) -> int:
         with pace.measure():
             return remove(transaction)
 
     def remove(transaction: Transaction) -> int:
         removed = 0
-        for expiry_key in due:
-            at, key = expiry.key_time(expiry_key)
+        for expiry_key in due_keys:
+            at, key = expiry.split_expiry_key(expiry_key)
             try:
                 old = versions.load(transaction, table, key)
             except DecodeError as error:
-                damage.append(error)
+                decode_errors.append(error)
                 continue
-            if old is not None and expiry.expires_at(expiry_of, old.item) == at:
+            if old is not None and expiry.expires_at(expiry_setting, old.item) == at:
                 writes.apply(database, transaction, table, key, old=old, new=None, by_service=True)
                 removed += 1
         return removed
 
-    return work
+    return measure_and_remove

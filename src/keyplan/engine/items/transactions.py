@@ -52,11 +52,11 @@ CODES: dict[type[ServiceError], str] = {
     ValidationError: "ValidationError",
 }
 
-CANCELLING = tuple(CODES)
+CANCELLING_ERRORS = tuple(CODES)
 """Errors of a single action that cancel the whole transaction."""
 
 
-class Reasons:
+class CancellationReasons:
     """The cancellation reasons of a transaction, with at most one error per action."""
 
     __slots__ = ("_errors",)
@@ -74,9 +74,9 @@ class Reasons:
             raise _cancelled(self._errors)
 
 
-def cancelled_by(number: int, error: ServiceError, *, of: int) -> TransactionCanceledError:
-    """Return the error for a transaction of `of` actions that was cancelled by the action at the position `number`."""
-    return _cancelled([error if place == number else None for place in range(of)])
+def cancelled_by(number: int, error: ServiceError, *, action_count: int) -> TransactionCanceledError:
+    """Return the error for a transaction that was cancelled by the action at the position `number`."""
+    return _cancelled([error if position == number else None for position in range(action_count)])
 
 
 def _cancelled(errors: Sequence[ServiceError | None]) -> TransactionCanceledError:
@@ -105,7 +105,7 @@ def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
         except EmptyKeyError:
             raise
         except ValidationError as error:
-            raise cancelled_by(number, error, of=len(actions)) from error
+            raise cancelled_by(number, error, action_count=len(actions)) from error
     check_distinct(keys)
     return [key for _, key in keys]
 
@@ -199,14 +199,14 @@ def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float
 
 def record_token(transaction: Transaction, token: IdempotencyToken, now: float, sizes: Sequence[int]) -> None:
     """Store the token in the given transaction, together with the item sizes in bytes. It is valid for ten minutes."""
-    tree = _tokens(transaction)
+    tree = _token_tree(transaction)
     _remove_expired(transaction, tree, now)
     expires_at = _milliseconds(now + limits.TRANSACTION_TOKEN_S)
     transaction.put(tree, token.key, expires_at, token.digest + b"".join(map(_SIZE.pack, sizes)))
     transaction.put(tree, _expiry_key(expires_at) + token.key, 0, b"")
 
 
-def _tokens(transaction: Transaction) -> Tree:
+def _token_tree(transaction: Transaction) -> Tree:
     document = transaction.document(DOCUMENT)
     if document is not None:
         return _tree(int(document))

@@ -61,12 +61,12 @@ def apply(
     if table.expiry is not None:
         expiry.change(transaction, table.expiry, key, old.item if old else None, new.item if new else None)
     if old is None or new is None or old.body != new.body:
-        _keep_former(database, transaction, table, key, old=old, time_s=time_s)
+        _save_former(database, transaction, table, key, old=old, time_s=time_s)
         if table.stream is not None:
             records.record(database, transaction, table, key, old=old, new=new, by_service=by_service)
 
 
-def _keep_former(
+def _save_former(
     database: Database,
     transaction: Transaction,
     table: Table,
@@ -81,9 +81,11 @@ def _keep_former(
     """
     content = None if old is None else (old.size, old.body)
     if table.recovery is not None:
-        history.note(transaction, table.recovery, key, content, database.clock.now() if time_s is None else time_s)
+        history.add_record(
+            transaction, table.recovery, key, content, database.clock.now() if time_s is None else time_s
+        )
     for tree in table.copies:
-        copies.note(transaction, tree, key, content)
+        copies.save_version(transaction, tree, key, content)
 
 
 def _change_entry(
@@ -96,16 +98,16 @@ def _change_entry(
     new: Version | None,
     receipt: Receipt | None,
 ) -> None:
-    old_place = index.key.place(old.item) if old is not None else None
-    if old is not None and new is not None and index.key.same(old.item, new.item):
-        new_place = old_place
+    old_prefix = index.key.entry_prefix(old.item) if old is not None else None
+    if old is not None and new is not None and index.key.has_same_key(old.item, new.item):
+        new_prefix = old_prefix
     else:
-        new_place = index.key.place(new.item) if new is not None else None
-    if old_place is None and new_place is None:
+        new_prefix = index.key.entry_prefix(new.item) if new is not None else None
+    if old_prefix is None and new_prefix is None:
         return
-    end = index.key.end(key)
-    old_key = None if old_place is None else old_place + end
-    new_key = None if new_place is None else new_place + end
+    suffix = index.key.entry_suffix(key)
+    old_key = None if old_prefix is None else old_prefix + suffix
+    new_key = None if new_prefix is None else new_prefix + suffix
     old_row = index.row(old.item, old.size, old.body) if old is not None and old_key is not None else None
     new_row = index.row(new.item, new.size, new.body) if new is not None and new_key is not None else None
     same_body = old_row is not None and new_row is not None and old_row[1] == new_row[1]
@@ -146,13 +148,13 @@ def _change_collection(
     """
     tree = table.collections
     assert tree is not None
-    grown = collection_bytes(table, new) - collection_bytes(table, old)
-    if not grown:
+    growth = collection_bytes(table, new) - collection_bytes(table, old)
+    if not growth:
         return
     partition = partition_bytes_of(key)
     row = transaction.point(tree, partition)
-    total = (row[0] if row else 0) + grown
-    if grown > 0 and total > limits.ITEM_COLLECTION_BYTES:
+    total = (row[0] if row else 0) + growth
+    if growth > 0 and total > limits.ITEM_COLLECTION_BYTES:
         raise ItemCollectionSizeLimitExceededError(messages.COLLECTION_TOO_LARGE)
     if total:
         transaction.put(tree, partition, total, b"")

@@ -32,4 +32,4 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
     document = database.alter(work)
     backfill.begin(database, document["arn"], backfill.ROWS)
-    return {"BackupDetails": backups.details(backups.renewed(database.store.view(), document), descriptions.PENDING)}
+    return {"BackupDetails": backups.details(backups.reload(database.store.view(), document), descriptions.PENDING)}

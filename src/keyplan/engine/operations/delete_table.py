@@ -48,7 +48,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         _check_deletable(database, table)
         described = descriptions.describe(database, transaction, table, database.clock.now(), writing=True)
         if table.recovery is not None:
-            backups.create_of_deleted(database, transaction, table)
+            backups.create_system_backup(database, transaction, table)
             table = parse({**table.document, "rows_kept": True})
         if database.settings.state_delay_s > 0:
             gone_at = database.clock.now() + database.settings.state_delay_s

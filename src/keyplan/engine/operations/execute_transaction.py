@@ -16,7 +16,7 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.items import transactions
 from keyplan.engine.items.receipts import requested_names
-from keyplan.engine.items.transactions import Reasons, check_distinct, locate
+from keyplan.engine.items.transactions import CancellationReasons, check_distinct, locate
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.execute_statement import PARAMETERS, STATEMENT
 from keyplan.engine.operations.transact_get_items import TransactionRead, read_together
@@ -95,7 +95,7 @@ def _tables(database: Database, prepared: Sequence[Prepared]) -> list[Table]:
     Raises TransactionCanceledError if a table does not exist, and ValidationError if a statement is not allowed in a
     transaction. A ValidationError takes precedence.
     """
-    reasons = Reasons(len(prepared))
+    reasons = CancellationReasons(len(prepared))
     tables: list[Table] = []
     for number, statement in enumerate(prepared):
         try:
@@ -118,7 +118,7 @@ def _check_allowed(prepared: Prepared) -> None:
 
 def _check_keys(tables: Sequence[Table], prepared: Sequence[Prepared]) -> None:
     """Raise TransactionCanceledError if the key in a statement does not match the key schema of its table."""
-    reasons = Reasons(len(prepared))
+    reasons = CancellationReasons(len(prepared))
     for number, (table, statement) in enumerate(zip(tables, prepared, strict=True)):
         fault = writes.key_fault(table, statement)
         if fault is not None:
@@ -129,7 +129,7 @@ def _check_keys(tables: Sequence[Table], prepared: Sequence[Prepared]) -> None:
 def _read(
     database: Database, entries: Sequence[tuple[Table, Prepared, SelectStatement]], detail: str, form: Form
 ) -> dict[str, Any]:
-    reasons = Reasons(len(entries))
+    reasons = CancellationReasons(len(entries))
     keys: list[Item] = []
     for number, (table, statement, select) in enumerate(entries):
         try:

@@ -15,7 +15,7 @@ from keyplan.engine.items import pages, ranges, reads
 from keyplan.engine.items.conditions import (
     check_placeholder_maps,
     check_placeholders_usable,
-    normalised,
+    normalised_parameters,
     request_values,
 )
 from keyplan.engine.operations import rules, shapes
@@ -115,12 +115,12 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     if start is not None:
         ranges.check_start_partition(table, index, start)
     reads.check_key_types(schema, key_condition, values)
-    selected = key_condition.bind(values, *schema.roles)
-    span = ranges.condition_span(index, selected)
+    key_range = key_condition.bind(values, *schema.roles)
+    span = ranges.condition_span(index, key_range)
     reverse = request.get("ScanIndexForward") is False
     if start is not None:
         start_key = ranges.query_start(table, index, start)
-        ranges.check_query_start(table, index, selected, span, start_key)
+        ranges.check_query_start(table, index, key_range, span, start_key)
         span = span.after(start_key, reverse=reverse)
     reads.check_filter_keys(schema, condition)
     reads.check_filter_projected(index, condition)
@@ -128,7 +128,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     reads.check_scalar_keys(table, condition and condition.condition)
     reads.check_scalar_keys(table, projection)
     reads.check_projected(index, projection)
-    reading = pages.PageRequest(
+    page_request = pages.PageRequest(
         table,
         index,
         span,
@@ -142,8 +142,8 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         count_only=request.get("Select") == "COUNT",
         fetch=reads.needs_fetch(index, request, projection),
     )
-    page = pages.read(database, reading)
-    return pages.answer(reading, page, form, request)
+    page = pages.read(database, page_request)
+    return pages.answer(page_request, page, form, request)
 
 
 def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
@@ -171,7 +171,7 @@ def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
 def _key_condition(request: dict[str, Any], values: Item | None, form: Form) -> KeyCondition | LegacyKeyCondition:
     text = request.get("KeyConditionExpression")
     if text is None:
-        legacy = compile_key_conditions(normalised(request["KeyConditions"], form))
+        legacy = compile_key_conditions(normalised_parameters(request["KeyConditions"], form))
         check_key_conditions(request)
         return legacy
     key_condition = compile_key_condition(text, request.get("ExpressionAttributeNames"))

@@ -80,8 +80,10 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         restores.check_target(database, request["TargetTableName"])
         description = source.document["description"]
         summary = {"SourceTableArn": description["TableArn"], "RestoreDateTime": round(time_s, 3)}
-        past = None if request.get("UseLatestRestorableTime") else copies.Past(source.recovery, time_s)
-        return restores.begin(database, transaction, restores.Origin(description, source, summary, past), request)
+        point_in_time = None if request.get("UseLatestRestorableTime") else copies.PointInTime(source.recovery, time_s)
+        return restores.begin(
+            database, transaction, restores.Origin(description, source, summary, point_in_time), request
+        )
 
     return restores.finish(database, database.alter(work))
 

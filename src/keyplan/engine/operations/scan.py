@@ -99,7 +99,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     reads.check_scalar_keys(table, condition and condition.condition)
     reads.check_scalar_keys(table, projection)
     reads.check_projected(index, projection)
-    reading = pages.PageRequest(
+    page_request = pages.PageRequest(
         table,
         index,
         span,
@@ -111,8 +111,8 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         count_only=request.get("Select") == "COUNT",
         fetch=reads.needs_fetch(index, request, projection),
     )
-    page = pages.read(database, reading)
-    return pages.answer(reading, page, form, request)
+    page = pages.read(database, page_request)
+    return pages.answer(page_request, page, form, request)
 
 
 def _prepare(request: dict[str, Any], form: Form) -> tuple[reads.Filter | None, CompiledProjection | None, Item | None]:

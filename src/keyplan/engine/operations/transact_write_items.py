@@ -24,7 +24,7 @@ from keyplan.engine.items.actions import Action
 from keyplan.engine.items.conditions import check_placeholder_maps
 from keyplan.engine.items.keys import EmptyKeyError
 from keyplan.engine.items.receipts import Receipt, requested_names
-from keyplan.engine.items.transactions import CANCELLING, Reasons, cancelled_by, locate
+from keyplan.engine.items.transactions import CANCELLING_ERRORS, CancellationReasons, cancelled_by, locate
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.answers import Collections
 from keyplan.engine.store.rows import Transaction
@@ -242,14 +242,14 @@ class _Work:
 
         Raises TransactionCanceledError with the reasons of all failed actions.
         """
-        reasons = Reasons(len(self._steps))
+        reasons = CancellationReasons(len(self._steps))
         changes: list[_Change] = []
         for number, step in enumerate(self._steps):
             try:
                 changes.append(self._change(transaction, step))
             except EmptyKeyError:
                 raise  # rejects the request before all other errors
-            except CANCELLING as error:
+            except CANCELLING_ERRORS as error:
                 reasons.add(number, error)
         reasons.raise_any()
         return changes
@@ -292,8 +292,8 @@ class _Work:
                 writes.apply(
                     self._database, transaction, step.table, step.key, old=old, new=new, receipt=receipt, time_s=now
                 )
-            except CANCELLING as error:
-                raise cancelled_by(number, error, of=len(self._steps)) from error
+            except CANCELLING_ERRORS as error:
+                raise cancelled_by(number, error, action_count=len(self._steps)) from error
         return receipts
 
     def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:

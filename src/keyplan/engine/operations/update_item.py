@@ -105,7 +105,7 @@ def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
     check(request)
     measured_key = normalise_item(request["Key"], wire=form.wire)
     check_late(request)
-    return actions.update_of(measured_key, request, form)
+    return actions.update_with_key(measured_key, request, form)
 
 
 def _attributes(returned: str, update: CompiledUpdate | None, version: versions.Version, form: Form) -> dict[str, Any]:

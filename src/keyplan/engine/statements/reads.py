@@ -84,7 +84,7 @@ def select(
     left, evaluated_bytes = limit, 0
     while place.step < len(planned.steps) and left != 0 and evaluated_bytes < limits.PAGE_BYTES:
         step = planned.steps[place.step]
-        reading = pages.PageRequest(
+        page_request = pages.PageRequest(
             table,
             index,
             _span_behind(table, index, step, place.key, planned.reverse),
@@ -95,13 +95,13 @@ def select(
             project=project,
             fetch=fetch,
         )
-        page = pages.read(database, reading)
+        page = pages.read(database, page_request)
         selected.append(page)
-        receipt.add(pages.receipt(reading, page))
+        receipt.add(pages.receipt(page_request, page))
         left = None if left is None else left - page.scanned
         evaluated_bytes += page.evaluated_bytes
         if page.last is not None:
-            place = _Place(place.step, pages.last_key(reading, encoding.decode(page.last)))
+            place = _Place(place.step, pages.last_key(page_request, encoding.decode(page.last)))
             break
         place = _Place(place.step + 1, None)
     token = None if place.step >= len(planned.steps) else _token_of(place, digest)

@@ -103,11 +103,11 @@ def _job(owner: str, name: str) -> str:
     return _JOBS[name].format(owner) if name in _JOBS else f"filling index {name} of {owner}"
 
 
-def _place(database: Database, owner: str, name: str) -> str:
+def _progress_text(database: Database, owner: str, name: str) -> str:
     """Return the progress of a backfill as text."""
     view = database.store.view()
     if name == ROWS:
-        return copies.place(view, owner)
+        return copies.progress_text(view, owner)
     table = _unfinished(view, owner, name)
     return percent(b"" if table is None else view.document(_progress_name(_target(table, name))) or b"")
 
@@ -128,7 +128,7 @@ def fill_some(database: Database, owner: str, name: str, chunks: int, pace: Pace
         limit = pace.rows
         if not database.store.in_memory:
             with database.store.snapshot() as view:
-                _bring_in(view, owner, name, limit)
+                _preload_chunk(view, owner, name, limit)
         if database.store.write(partial(fill, limit=limit)):
             database.alter(lambda transaction: _finish(database, transaction, owner, name))
             return True
@@ -150,14 +150,14 @@ def _target(table: Table, name: str) -> Tree:
     return table.indexes[name].tree
 
 
-def _bring_in(view: StoreView, owner: str, name: str, limit: int) -> None:
+def _preload_chunk(view: StoreView, owner: str, name: str, limit: int) -> None:
     """Read the rows of a backfill's next chunk before its transaction starts, and look up the entries that the chunk
     will write.
 
     This loads the pages into memory, so that the transaction does not wait for the disk while it blocks writers.
     """
     if name == ROWS:
-        copies.bring_in(view, owner)
+        copies.preload_chunk(view, owner)
         return
     table = _unfinished(view, owner, name)
     if table is None:
@@ -219,7 +219,7 @@ def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> 
 def _finish(database: Database, transaction: Transaction, owner: str, name: str) -> None:
     """Mark the backfill as complete. If `state_delay_s` is set, an index becomes readable after this delay."""
     if name == ROWS:
-        copies.end(database, transaction, owner)
+        copies.finish(database, transaction, owner)
     table = _unfinished(transaction, owner, name)
     if table is None:
         return
@@ -259,7 +259,7 @@ class Backfiller(Worker[tuple[str, str]]):
                 if progress is None or unfinished[0] != work:
                     work = unfinished[0]
                     progress = Progress(clock, _job(*work))
-                progress.report(partial(_place, self._database, *work))
+                progress.report(partial(_progress_text, self._database, *work))
                 self._database.store.wait_for_checkpoint()
                 started = clock.monotonic()
                 fill_some(self._database, *work, 1, self._pace)

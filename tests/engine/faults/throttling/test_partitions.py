@@ -34,7 +34,7 @@ def refused(model: Partitions, keys: Iterator[bytes], units_per_s: float, second
             key = next(keys)
             requests += 1
             if model.admits("Write", key, units, now):
-                model.take("Write", key, units)
+                model.consume("Write", key, units)
             else:
                 denied += 1
     return denied / requests
@@ -192,7 +192,7 @@ def test_a_read_load_splits_partitions_too() -> None:
         for _ in range(10):
             key = next(keys)
             assert model.admits("Read", key, 285, float(second))
-            model.take("Read", key, 285)
+            model.consume("Read", key, 285)
     assert len(model) == 2
 
 
@@ -237,10 +237,10 @@ def test_partitions_grow_by_halving_the_widest() -> None:
 
 def test_a_bucket_admits_oversized_requests_only_when_full() -> None:
     bucket = Bucket(1.0, 0.0)
-    assert not bucket.has(1000, 298.0)
-    assert bucket.has(1000, 300.0)
-    bucket.take(1000)
-    assert not bucket.has(1, 600.0)
+    assert not bucket.has_units(1000, 298.0)
+    assert bucket.has_units(1000, 300.0)
+    bucket.consume(1000)
+    assert not bucket.has_units(1, 600.0)
 
 
 def test_units_accrue_at_the_old_rate_until_it_changes() -> None:
@@ -258,14 +258,14 @@ def test_a_split_shares_unused_units_and_does_not_affect_other_partitions() -> N
         key = first_byte * 16
         assert not model.admits("Write", key, units + 1, 9.0)
         assert model.admits("Write", key, units, 9.0)
-        model.take("Write", key, units)
+        model.consume("Write", key, units)
 
 
 def test_provisioned_capacity_has_a_burst_of_five_minutes() -> None:
     ceiling = ProvisionedCeiling(10, 0.0)
     passed = 0
     while ceiling.admits(1, 10_000.0):
-        ceiling.take(1)
+        ceiling.consume(1)
         passed += 1
     assert passed == 3000
 
@@ -275,7 +275,7 @@ def test_an_on_demand_ceiling_rises_to_double_the_peak_after_half_an_hour() -> N
     limits_seen = []
     for second in range(int(GROWTH_S * 2) + 200):
         while ceiling.admits(500, float(second)):
-            ceiling.take(500)
+            ceiling.consume(500)
         limits_seen.append(ceiling.units_per_s)
     assert limits_seen[int(GROWTH_S) - 100] == 4000
     assert limits_seen[int(GROWTH_S) + 100] == pytest.approx(8000, rel=0.01)
@@ -287,7 +287,7 @@ def test_an_on_demand_ceiling_accumulates_nothing_and_rises_only_with_traffic() 
     ceiling = OnDemandCeiling(4000.0, 0.0)
     for time_s in (GROWTH_S, 3 * GROWTH_S):
         assert ceiling.admits(4000, time_s)
-        ceiling.take(4000)
+        ceiling.consume(4000)
         assert not ceiling.admits(1, time_s)
     assert ceiling.units_per_s == 4000
 
@@ -297,7 +297,7 @@ def test_a_peak_counts_even_if_the_load_falls_afterwards() -> None:
     for second in range(1_800):
         units = 3000 if second < 60 else 10
         assert ceiling.admits(units, float(second))
-        ceiling.take(units)
+        ceiling.consume(units)
     assert ceiling.units_per_s == 4000, "half an hour is not over"
     assert ceiling.admits(1, 1_800.0)
     assert ceiling.units_per_s == 6000
@@ -308,7 +308,7 @@ def test_a_late_peak_raises_the_ceiling_as_soon_as_it_is_measured() -> None:
     for second in range(2_100):
         units = 10 if second < 1_900 else 3_000
         assert ceiling.admits(units, float(second))
-        ceiling.take(units)
+        ceiling.consume(units)
     assert ceiling.units_per_s == 6000
 
 
@@ -316,7 +316,7 @@ def test_a_peak_before_a_pause_counts_in_full() -> None:
     ceiling = OnDemandCeiling(4000.0, 0.0)
     for second in range(60):
         assert ceiling.admits(3000, float(second))
-        ceiling.take(3000)
+        ceiling.consume(3000)
     ceiling.admits(1, GROWTH_S)
     assert ceiling.units_per_s == 6000
 
