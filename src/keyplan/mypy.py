@@ -25,10 +25,10 @@ def _declares_pattern(decorator: Expression) -> bool:
     """Return True for a decorator such as `@table.query(Entity)`, but not for a route such as `@app.get("/path")`."""
     if not isinstance(decorator, CallExpr):
         return False
-    called, arguments = decorator.callee, decorator.args
-    if isinstance(called, MemberExpr) and called.name in _KINDS:
+    callee, arguments = decorator.callee, decorator.args
+    if isinstance(callee, MemberExpr) and callee.name in _KINDS:
         return bool(arguments) and isinstance(arguments[0], RefExpr)
-    return isinstance(called, (NameExpr, MemberExpr)) and called.name == "transaction"
+    return isinstance(callee, (NameExpr, MemberExpr)) and callee.name == "transaction"
 
 
 class _BodiesOfPatterns(Plugin):
@@ -39,8 +39,8 @@ class _BodiesOfPatterns(Plugin):
                 continue
             function = statement.func.type
             if isinstance(function, CallableType) and any(map(_declares_pattern, statement.original_decorators)):
-                returned = get_proper_type(function.ret_type)
-                if isinstance(returned, AnyType) and returned.type_of_any == TypeOfAny.unannotated:
+                return_type = get_proper_type(function.ret_type)
+                if isinstance(return_type, AnyType) and return_type.type_of_any == TypeOfAny.unannotated:
                     function.ret_type = AnyType(TypeOfAny.special_form)
         return []
 

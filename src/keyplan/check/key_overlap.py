@@ -16,7 +16,7 @@ from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.encodings import KeyPartError, MissingField, TemplateError
 from keyplan.design.keys.entity_keys import BoundKeyAttribute
 from keyplan.design.keys.languages import CharSet
-from keyplan.design.keys.overlaps import Overlap, captured, keys_overlap, range_captures
+from keyplan.design.keys.overlaps import Overlap, captured_overlap, keys_overlap, range_captures
 from keyplan.design.keys.placeholders import Text
 from keyplan.design.keys.templates import BoundTemplate, parse
 from keyplan.design.parameters import CALL_SOURCES
@@ -98,7 +98,7 @@ def prefix_overlap(prefix: BoundTemplate, template: BoundTemplate, known_fields:
 
     The query compares only the start of the keys, up to the first field that is not in `known_fields`.
     """
-    return None if are_disjoint(prefix, template) else captured(prefix, template, known_fields)
+    return None if are_disjoint(prefix, template) else captured_overlap(prefix, template, known_fields)
 
 
 @lru_cache(_CACHE_SIZE)

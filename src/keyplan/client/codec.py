@@ -64,7 +64,7 @@ class Reader:
         self._recoverable = frozenset(recovered)
         self._expiry = spec.checked_expiry
         self.expires = self._expiry is not None
-        compiled_reader = item_reader(model, fields, self._validated, always=self._recoverable)
+        compiled_reader = item_reader(model, fields, self._validated, always_present=self._recoverable)
         self.entity: Callable[[Item], Entity] = (
             self._validated if compiled_reader is None or spec.is_in_key_only & fields.keys() else compiled_reader
         )

@@ -20,34 +20,34 @@ could overflow to infinity.
 """
 
 
-def invalid_option(option: str, value: object, what: str, fix: str) -> DesignError:
-    """Return a DesignError for an option with an invalid value. `what` completes the sentence "option=value is ...",
+def invalid_option(option: str, value: object, problem: str, fix: str) -> DesignError:
+    """Return a DesignError for an option with an invalid value. `problem` completes the sentence "option=value is ...",
     and `fix` describes a valid value.
     """
-    return DesignError(f"{option}={shorten(value)} is {what}", place=calling_place(), fix=fix)
+    return DesignError(f"{option}={shorten(value)} is {problem}", place=calling_place(), fix=fix)
 
 
 def shorten(value: object) -> str:
     """Return the repr of a value, truncated if it is long."""
     text = repr(value)
-    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."
+    return text if len(text) <= _MAX_REPR_CHARS else f"{text[:_MAX_REPR_CHARS]}..."
 
 
-_MAX_CHARACTERS = 60
+_MAX_REPR_CHARS = 60
 
 
-Word = TypeVar("Word", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-def checked_call(function_or_class: Word) -> Word:
+def checked_call(function_or_class: Decorated) -> Decorated:
     """Decorate a function or class so that a call with wrong arguments raises DesignError at the caller's line."""
     if not isinstance(function_or_class, type):
-        return _checking(function_or_class, function_or_class.__qualname__.removesuffix(".__init__"))  # type: ignore[no-any-return]
-    function_or_class.__init__ = _checking(function_or_class.__init__, function_or_class.__name__)  # type: ignore[misc]
+        return _with_checked_arguments(function_or_class, function_or_class.__qualname__.removesuffix(".__init__"))  # type: ignore[no-any-return]
+    function_or_class.__init__ = _with_checked_arguments(function_or_class.__init__, function_or_class.__name__)  # type: ignore[misc]
     return function_or_class
 
 
-def _checking(function: Any, name: str) -> Any:
+def _with_checked_arguments(function: Any, name: str) -> Any:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -64,10 +64,10 @@ def _binds(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping
         signature.bind(*args, **options)
     except TypeError:
         return False
-    return not _misnamed(signature, options)
+    return not _misnames_positional(signature, options)
 
 
-def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
+def _misnames_positional(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
     """Return True if a call passes a keyword argument with the name of a positional-only parameter.
 
     Since Python 3.12, `Signature.bind` accepts such arguments. `options` are the keyword arguments.
@@ -81,25 +81,25 @@ def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
 def _call_error(
     name: str, signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]
 ) -> DesignError:
-    takes = [parameter for parameter in signature.parameters.values() if parameter.name not in {"self", "cls"}]
-    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes):
-        names = [parameter.name for parameter in takes if parameter.kind is not parameter.VAR_POSITIONAL]
+    parameters = [parameter for parameter in signature.parameters.values() if parameter.name not in {"self", "cls"}]
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        names = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL]
         for option in options:
             if option not in names:
                 return unknown_option(option, names)
-    fix = f"write {name}({', '.join(map(_argument_form, takes))})"
+    fix = f"write {name}({', '.join(map(_argument_form, parameters))})"
     try:
-        bound = None if _misnamed(signature, options) else signature.bind_partial(*args, **options).arguments
+        bound = None if _misnames_positional(signature, options) else signature.bind_partial(*args, **options).arguments
     except TypeError:
         bound = None
     if bound is None:
         return DesignError(f"{name} is called with the wrong arguments", place=calling_place(), fix=fix)
-    needed = [
+    required_names = [
         parameter.name
-        for parameter in takes
+        for parameter in parameters
         if parameter.default is parameter.empty and _argument_form(parameter) != "..."
     ]
-    missing = [name for name in needed if name not in bound]
+    missing = [name for name in required_names if name not in bound]
     return DesignError(f"{name} is missing {', '.join(missing)}", place=calling_place(), fix=fix)
 
 
@@ -141,28 +141,28 @@ def check_flags(**flags: object) -> None:
             raise invalid_option(option, value, "neither True nor False", f"write {option}=True, or leave it out")
 
 
-def check_numbers(**figures: object) -> None:
+def check_numbers(**numbers: object) -> None:
     """Raise DesignError unless every option, passed as a keyword argument, is a non-negative number or None. None means
     that the option is not set.
     """
-    for option, value in figures.items():
+    for option, value in numbers.items():
         if value is not None and not is_number(value):
             raise invalid_option(option, value, "not a valid number", "give a number of at least 0")
 
 
-def is_number(value: object, least: float = 0, most: float = MAX_NUMBER) -> bool:
-    """Return True if a value is a finite number from `least` to `most`, and not a bool."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and least <= value <= most and math.isfinite(value)  # type: ignore[operator,arg-type]
+def is_number(value: object, minimum: float = 0, maximum: float = MAX_NUMBER) -> bool:
+    """Return True if a value is a finite number from `minimum` to `maximum`, and not a bool."""
+    is_numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_numeric and minimum <= value <= maximum and math.isfinite(value)  # type: ignore[operator,arg-type]
 
 
-def check_count(word: str, values: int, most: int) -> None:
-    """Raise DesignError unless an option has between 1 and `most` values.
+def check_count(option: str, count: int, max_count: int) -> None:
+    """Raise DesignError unless an option has between 1 and `max_count` values.
 
-    `values` is the number of values, and `word` is the name of the option in the error message.
+    `count` is the number of values, and `option` is the name of the option in the error message.
     """
-    if not 1 <= values <= most:
-        refuse(f"{word} is given {values} values", f"give from 1 to {most} of them")
+    if not 1 <= count <= max_count:
+        refuse(f"{option} is given {count} values", f"give from 1 to {max_count} of them")
 
 
 def as_tuple(option: str, values: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:
@@ -174,8 +174,8 @@ def as_tuple(option: str, values: object, kinds: type | tuple[type, ...], fix: s
         return (values,)
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes, Mapping)):
         raise invalid_option(option, values, "not an accepted value", fix)
-    several = tuple(values)
-    for value in several:
+    members = tuple(values)
+    for value in members:
         if not isinstance(value, kinds):
             raise invalid_option(option, value, "not an accepted value", fix)
-    return several
+    return members

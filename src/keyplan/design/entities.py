@@ -56,7 +56,7 @@ class View(ReadModel, Generic[E]):
         """Check the fields of a view when its class is created."""
         super().__pydantic_init_subclass__(**kwargs)
         if cls.__pydantic_generic_metadata__["origin"] is None:
-            cls.__keyplan_view__ = _viewed(cls, calling_place())
+            cls.__keyplan_view__ = _viewed_spec(cls, calling_place())
 
 
 Enforcement = Literal["sentinel", "index", "nothing"]
@@ -180,8 +180,8 @@ class EntitySpec:
 
         Such attributes exist only for the index.
         """
-        own = {stored.attribute for stored in self.fields.values()}
-        return [part for part in bound.attributes if part.attribute not in own.union(self.schema.key)]
+        field_attributes = {stored.attribute for stored in self.fields.values()}
+        return [part for part in bound.attributes if part.attribute not in field_attributes.union(self.schema.key)]
 
     @property
     def is_in_key_only(self) -> frozenset[str]:
@@ -209,18 +209,18 @@ def spec_of(model: type[Entity]) -> EntitySpec:
     return spec
 
 
-def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
+def _viewed_spec(model: type[View[Any]], place: Place) -> EntitySpec:
     """Return the specification of a view's entity. Raises DesignError if the view is invalid."""
     name = model.__name__
     classes = [base.__pydantic_generic_metadata__ for base in model.__mro__ if issubclass(base, View)]
     entity = next((base["args"][0] for base in classes if base["origin"] is View), None)
-    of = vars(entity).get("__keyplan__") if isinstance(entity, type) else None
-    if not isinstance(of, EntitySpec):
-        called = getattr(entity, "__name__", repr(entity))
+    spec = vars(entity).get("__keyplan__") if isinstance(entity, type) else None
+    if not isinstance(spec, EntitySpec):
+        entity_name = getattr(entity, "__name__", repr(entity))
         raise DesignError(
             f"view {name} does not name an entity"
             if entity is None
-            else f"view {name} is declared for {called}, which is not an entity",
+            else f"view {name} is declared for {entity_name}, which is not an entity",
             place=place.at(f"class {name}"),
             fix=f"name a class declared with @table.entity(...) above the view: class {name}(View[Task])",
         )
@@ -231,23 +231,23 @@ def _viewed(model: type[View[Any]], place: Place) -> EntitySpec:
             fix="define or import the names before the class, and not under TYPE_CHECKING",
         )
     for field, info in model.model_fields.items():
-        stored = of.fields.get(field)
+        stored = spec.fields.get(field)
         if stored is None or stored.info.annotation != info.annotation:
             field_text = "no such field" if stored is None else f"{field} as {stored.info.annotation!r}"
             raise DesignError(
-                f"view {name} has a field {field}, and {of.name} has {field_text}",
+                f"view {name} has a field {field}, and {spec.name} has {field_text}",
                 place=place.at(f"{field}:", width=len(field)),
-                other=of.place,
-                fix=f"declare fields of {of.name} with their names and types, or leave {field} out",
+                other=spec.place,
+                fix=f"declare fields of {spec.name} with their names and types, or leave {field} out",
             )
-    if missing := [field for field in of.key.fields if field not in model.model_fields]:
+    if missing := [field for field in spec.key.fields if field not in model.model_fields]:
         raise DesignError(
-            f"view {name} has no {', '.join(missing)}, by which the key of {of.name} is made",
+            f"view {name} has no {', '.join(missing)}, by which the key of {spec.name} is made",
             place=place.at(f"class {name}"),
-            other=of.place,
+            other=spec.place,
             fix=f"add {', '.join(missing)}",
         )
-    return of
+    return spec
 
 
 def view_of(model: object) -> type[View[Any]] | None:
@@ -258,8 +258,8 @@ def view_of(model: object) -> type[View[Any]] | None:
 def viewed_entity(model: type[ReadModel]) -> type[Entity]:
     """Return the entity class of a view, or the class itself if it is not a view."""
     view = view_of(model)
-    of = None if view is None else view.__keyplan_view__
-    return cast("type[Entity]", model) if of is None else of.model
+    spec = None if view is None else view.__keyplan_view__
+    return cast("type[Entity]", model) if spec is None else spec.model
 
 
 def spec_in_schema(schema: Schema, model: type[Entity], place: Place) -> EntitySpec:
@@ -300,9 +300,9 @@ def bind_entity(
             raise DesignError(f"{option}={spec!r} is not a key", place=place, fix=f"write key({spec!r})")
     if not (volume is None or isinstance(volume, Volume)):
         raise DesignError(f"volume={volume!r} is not a Volume", place=place, fix="write volume=Volume(count=...)")
-    called = name or model.__name__
+    entity_name = name or model.__name__
     fields = _fields(model, schema, place)
-    bound_key = _primary(model, schema, key, fields, place, store_key_fields=store_key_fields)
+    bound_key = _bind_primary_key(model, schema, key, fields, place, store_key_fields=store_key_fields)
     for index_name in indexes:
         find_index(schema, index_name, place)
     _check_version(version, fields, model, place)
@@ -311,15 +311,16 @@ def bind_entity(
     for field_name in (part for names in lookups for part in names):
         _check_field(field_name, fields, model, place)
     return EntitySpec(
-        name=called,
+        name=entity_name,
         model=model,
         schema=schema,
         fields=fields,
         key=bound_key,
-        indexes=tuple(_index_keys(schema, indexes, fields, model, bound_key)),
+        indexes=tuple(_bind_index_keys(schema, indexes, fields, model, bound_key)),
         version=version,
         uniques=tuple(
-            _unique(rule, entity=called, schema=schema, fields=fields, model=model, place=place) for rule in uniques
+            _bind_unique(rule, entity=entity_name, schema=schema, fields=fields, model=model, place=place)
+            for rule in uniques
         ),
         found_by=lookups,
         volume=volume,
@@ -405,7 +406,7 @@ def _fields(model: type[Entity], schema: Schema, place: Place) -> dict[str, Stor
     return fields
 
 
-def _primary(
+def _bind_primary_key(
     model: type[Entity],
     schema: Schema,
     key: KeySpec | None,
@@ -429,7 +430,7 @@ def _primary(
                     place=place.at("store_key_fields="),
                     fix=f"name fields of the key, {', '.join(bound.fields)}: all other fields are stored anyway",
                 )
-        _check_own_fields(bound, fields, model, store_key_fields=store_key_fields)
+        _check_key_attributes(bound, fields, model, store_key_fields=store_key_fields)
         return bound
     plain = bind_stored_key(None, schema, fields, place)
     if plain is None:
@@ -444,7 +445,7 @@ def _primary(
     return plain
 
 
-def _check_own_fields(
+def _check_key_attributes(
     bound: BoundKey,
     fields: Mapping[str, StoredField],
     model: type[Entity],
@@ -452,9 +453,9 @@ def _check_own_fields(
     store_key_fields: bool | tuple[str, ...],
 ) -> None:
     """Raise DesignError if an attribute would store both a templated key and a field of the entity."""
-    own = {stored.attribute: stored.name for stored in fields.values()}
+    names_by_attribute = {stored.attribute: stored.name for stored in fields.values()}
     for part in bound.attributes:
-        name = own.get(part.attribute)
+        name = names_by_attribute.get(part.attribute)
         if name is None or (part.fields == (name,) and part.text == f"{{{name}}}"):
             continue
         is_stored = store_key_fields if isinstance(store_key_fields, bool) else name in store_key_fields
@@ -467,13 +468,13 @@ def _check_own_fields(
         )
 
 
-def _check_leaving(bound: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
+def _check_sparse_key(bound: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
     """Raise DesignError if an index key has a condition, but each of its attributes is a stored field.
 
     Such attributes are never removed, so an item could never leave the index.
     """
-    own = {stored.attribute for stored in fields.values()}
-    if bound.only_if is not None and all(part.attribute in own for part in bound.attributes):
+    field_attributes = {stored.attribute for stored in fields.values()}
+    if bound.only_if is not None and all(part.attribute in field_attributes for part in bound.attributes):
         raise DesignError(
             f"{model.__name__} cannot leave index {index.name}: its key there consists of fields that every item keeps",
             place=bound.place.at("only_if="),
@@ -481,27 +482,27 @@ def _check_leaving(bound: BoundKey, index: Index, fields: Mapping[str, StoredFie
         )
 
 
-def _index_keys(
+def _bind_index_keys(
     schema: Schema,
-    written: Mapping[str, KeySpec],
+    key_specs: Mapping[str, KeySpec],
     fields: Mapping[str, StoredField],
     model: type[Entity],
     primary: BoundKey,
 ) -> list[BoundIndexKey]:
     bound: list[BoundKey | None] = []
     for index in schema.indexes:
-        spec = written.get(index.name)
+        spec = key_specs.get(index.name)
         if spec is not None:
             bound_key = bind_key(spec, index, schema, fields, model.__name__)
-            _check_own_fields(bound_key, fields, model, store_key_fields=True)
-            _check_leaving(bound_key, index, fields, model)
+            _check_key_attributes(bound_key, fields, model, store_key_fields=True)
+            _check_sparse_key(bound_key, index, fields, model)
             bound.append(bound_key)
         else:
             bound.append(bind_stored_key(index, schema, fields, primary.place, primary))
     return [index_key for index_key in bound if isinstance(index_key, BoundIndexKey)]
 
 
-def _unique(
+def _bind_unique(
     rule: str | Unique,
     *,
     entity: str,

@@ -21,7 +21,7 @@ import pydantic
 
 from keyplan.errors import KeyplanError
 
-_OWN_FRAMES = (
+_INTERNAL_PATHS = (
     *(str(Path(__file__).parent.parent / name) + os.sep for name in ("design", "client")),
     str(Path(pydantic.__file__).parent) + os.sep,
     "<string>",
@@ -96,7 +96,7 @@ UNKNOWN_PLACE = Place("<unknown>", 0)
 
 def _frame() -> FrameType:
     frame = sys._getframe(2)  # the caller of the public function
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FRAMES):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INTERNAL_PATHS):
         frame = frame.f_back
     return frame
 
@@ -135,7 +135,7 @@ def function_place(function: Callable[..., Any]) -> Place:
 
 def show_place(place: Place) -> str:
     """Format a source location as compilers do: file and line, the source text, and a caret."""
-    number, source, column, width = _find(place)
+    number, source, column, width = _find_text(place)
     if not source:
         return f"  --> {place}"
     margin = " " * len(str(number))
@@ -145,20 +145,20 @@ def show_place(place: Place) -> str:
     return "\n".join(lines)
 
 
-def _find(place: Place) -> tuple[int, str, int, int]:
+def _find_text(place: Place) -> tuple[int, str, int, int]:
     """Return the line number, the source line, and the column and width of the caret for the marked text of
     a location.
     """
     if place.text:
-        looked_for = _as_a_word(place.text)
+        pattern = _word_pattern(place.text)
         for number, source, start, end in _lines(place):
-            match = looked_for.search(source, start, end)
+            match = pattern.search(source, start, end)
             if match is not None:
                 return number, source, match.start() + place.offset, place.width or len(place.text) - place.offset
     return _find_call(place)
 
 
-def _as_a_word(text: str) -> re.Pattern[str]:
+def _word_pattern(text: str) -> re.Pattern[str]:
     before = r"(?<!\w)" if re.match(r"\w", text) else ""
     after = r"(?!\w)" if re.search(r"\w\Z", text) else ""
     return re.compile(before + re.escape(text) + after)
@@ -205,13 +205,13 @@ def _decorated(file: str, line: int, end_line: int) -> Iterator[tuple[int, str, 
     Each line is a tuple of its number, its source, and its first and last column.
     """
     indent = _indent(_line(file, line))
-    headed = False
+    has_header = False
     for number, text in enumerate(islice(linecache.getlines(file), end_line, None), end_line + 1):
         source = text.rstrip("\n")
         if source.strip() and _indent(source) <= indent and not source.lstrip().startswith((")", "]", "}", "#")):
-            if headed:
+            if has_header:
                 return
-            headed = not source.lstrip().startswith("@")
+            has_header = not source.lstrip().startswith("@")
         yield number, source, 0, len(source)
 
 
@@ -273,4 +273,4 @@ class Fault:
 
 def line_number(place: Place) -> int:
     """Return the line number of the text that a location marks."""
-    return _find(place)[0]
+    return _find_text(place)[0]

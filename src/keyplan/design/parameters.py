@@ -42,8 +42,8 @@ class Param:
             raise AttributeError(name)
         return Param(self._name, self._annotation, (*self._path, name))
 
-    def _refuse(self, does: str, fix: str) -> NoReturn:
-        refuse(f"the pattern {does} its parameter {self!r}", fix)
+    def _refuse(self, verb: str, fix: str) -> NoReturn:
+        refuse(f"the pattern {verb} its parameter {self!r}", fix)
 
     def __repr__(self) -> str:
         return ".".join((self._name, *self._path))

@@ -33,9 +33,9 @@ KeyNames = str | Sequence[str]
 
 def check_choice(option: str, value: object, choices: Any) -> None:
     """Raise DesignError unless a value is None or one of the values of the Literal type `choices`."""
-    words = get_args(choices)
-    if value is not None and value not in words:
-        refuse(f"{option}={value!r} is not valid", f"write one of {', '.join(map(repr, words))}")
+    values = get_args(choices)
+    if value is not None and value not in values:
+        refuse(f"{option}={value!r} is not valid", f"write one of {', '.join(map(repr, values))}")
 
 
 @dataclass(frozen=True)
@@ -133,12 +133,12 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
                 f'write project="all", project="keys", or a list: project=["{project}"]',
             )
         return "keys" if project == "keys" else "all"
-    listed: tuple[str, ...] = as_tuple("project", project, str, 'write project=["title", "points"]')
-    if not listed:
+    attributes: tuple[str, ...] = as_tuple("project", project, str, 'write project=["title", "points"]')
+    if not attributes:
         raise invalid_option(
             "project", project, "not a list of attributes", 'write project="keys" to project only keys'
         )
-    return listed
+    return attributes
 
 
 @checked_call
@@ -266,9 +266,9 @@ def key_schema(partition: Sequence[str], sort: Sequence[str]) -> list[Request]:
     ]
 
 
-def capacity_units(bought: Provisioned) -> Request:
+def capacity_units(capacity: Provisioned) -> Request:
     """Return the ProvisionedThroughput parameter of a request."""
-    return {"ReadCapacityUnits": bought.read, "WriteCapacityUnits": bought.write}
+    return {"ReadCapacityUnits": capacity.read, "WriteCapacityUnits": capacity.write}
 
 
 def warm_throughput(schema: Schema) -> Request | None:

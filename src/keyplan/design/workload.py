@@ -10,9 +10,9 @@ from keyplan.design.arguments import check_numbers, check_text, checked_call, in
 from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 
 
-def _is_whole(value: object, least: float = 0.0) -> bool:
-    """Return True if a value is a whole number, such as 1e6 or 1_000_000, that is not less than `least`."""
-    return is_number(value, least) and value == int(value)  # type: ignore[call-overload]
+def _is_whole(value: object, minimum: float = 0.0) -> bool:
+    """Return True if a value is a whole number, such as 1e6 or 1_000_000, that is not less than `minimum`."""
+    return is_number(value, minimum) and value == int(value)  # type: ignore[call-overload]
 
 
 @checked_call
@@ -57,13 +57,13 @@ class Bytes:
     most: int | None = None
 
     def __post_init__(self) -> None:
-        least = 0.0
+        minimum = 0.0
         if self.average is None:
             refuse(f"{self} are not sizes", "give the average: Bytes(400)")
         for size in (self.average, self.p99, self.most):
-            if size is not None and not is_number(size, least):
+            if size is not None and not is_number(size, minimum):
                 refuse(f"{self} are not sizes", "give bytes: average, then p99 and most, none below the one before")
-            least = least if size is None else size
+            minimum = minimum if size is None else size
 
 
 @checked_call

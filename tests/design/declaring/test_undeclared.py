@@ -219,7 +219,7 @@ def test_plans_of_reads_and_writes_are_compiled_once() -> None:
 
 def test_the_number_of_shapes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(undeclared, "_shapes", {})
-    monkeypatch.setattr(undeclared, "_MOST_SHAPES", 3)
+    monkeypatch.setattr(undeclared, "_MAX_SHAPES", 3)
     calls = [lambda member=member: query_call([Task, MINE.filter(F.place[member] == "x")], {}) for member in "abcde"]
     with ThreadPoolExecutor(4) as threads:
         patterns = [call.pattern for call in threads.map(lambda call: call(), calls * 5)]

@@ -13,7 +13,14 @@ from tests.laws import examples
 
 from keyplan.design.fields.annotations import DeclaredField
 from keyplan.design.keys.encodings import KeyPartError
-from keyplan.design.keys.overlaps import can_equal, captured, captures, extends_template, keys_overlap, range_captures
+from keyplan.design.keys.overlaps import (
+    can_equal,
+    captured_overlap,
+    captures,
+    extends_template,
+    keys_overlap,
+    range_captures,
+)
 from keyplan.design.keys.templates import BoundTemplate, parse
 
 FIELDS = {
@@ -143,7 +150,7 @@ def test_known_fields_narrow_what_a_prefix_captures() -> None:
 
 def test_a_captured_key_belongs_to_the_other_entity_if_possible() -> None:
     template = bound("TASK#{at:utc_s}")
-    capture = captured(template, bound("TASK#{a}"))
+    capture = captured_overlap(template, bound("TASK#{a}"))
     assert capture is not None
     assert template.match(capture.text) is None
     assert bound("TASK#{a}").render(capture.right) == capture.text
@@ -206,7 +213,7 @@ def test_captured_keys_agree_with_trying_every_short_value(left: str, right: str
     known_fields = one.fields[:1] if first else ()
     prefixes = tuple(keys_of_prefix(one, known_fields))
     matching = [key for key in keys_of(second) if key.startswith(prefixes)]
-    capture = captured(one, second, known_fields)
+    capture = captured_overlap(one, second, known_fields)
     if matching:
         assert capture is not None, f"{min(matching)!r} is captured"
     if capture is not None and capture.certain:

@@ -30,46 +30,51 @@ def refuse_truth() -> NoReturn:
     )
 
 
-def refuse_join(word: str, other: object) -> NoReturn:
+def refuse_join(builder: str, other: object) -> NoReturn:
     """Raise DesignError, because a pattern body combines `pk(...)` or `item(...)` with another object by means of an
     operator such as &.
 
-    `word` is "pk" or "item". The fix in the error depends on the type of the other object.
+    `builder` is "pk" or "item". The fix in the error depends on the type of the other object.
     """
     if isinstance(other, Condition):
-        method = "filter" if word == "pk" else "condition"
-        refuse("a condition on fields is combined with an operator", f"write {word}(...).{method}(F.field == value)")
+        method = "filter" if builder == "pk" else "condition"
+        refuse("a condition on fields is combined with an operator", f"write {builder}(...).{method}(F.field == value)")
     if isinstance(other, (Each, EveryShard)):
-        refuse(f"{other!r} is combined with an operator, without a field", f"name its field: {word}(field={other!r})")
+        refuse(
+            f"{other!r} is combined with an operator, without a field", f"name its field: {builder}(field={other!r})"
+        )
     refuse(
-        f"{other!r} is combined with {word}(...) by an operator",
+        f"{other!r} is combined with {builder}(...) by an operator",
         "chain methods: pk(...).sk(...).filter(...) in reads, item(...).set(...).condition(...) in writes",
     )
 
 
-def refuse_positional(word: str, unnamed: Sequence[object]) -> None:
-    """Raise DesignError if `unnamed`, the positional arguments of a builder, is not empty, because only keyword
-    arguments name their fields. `word` is the name of the builder.
+def refuse_positional(builder: str, arguments: Sequence[object]) -> None:
+    """Raise DesignError if `arguments`, the positional arguments of a builder, is not empty, because only keyword
+    arguments name their fields. `builder` is the name of the builder.
     """
-    if unnamed:
-        refuse(f"{word}(...) is called with {unnamed[0]!r} without a field name", f"write {word}(field={unnamed[0]!r})")
+    if arguments:
+        refuse(
+            f"{builder}(...) is called with {arguments[0]!r} without a field name",
+            f"write {builder}(field={arguments[0]!r})",
+        )
 
 
-def refuse_twice(twice: object, what: str) -> None:
-    """Raise DesignError if `twice` is truthy, which means that a method chain sets the same part twice. `what` names
-    that part in the message.
+def refuse_twice(is_repeated: object, part: str) -> None:
+    """Raise DesignError if `is_repeated` is truthy, which means that a method chain sets the same part twice. `part`
+    names that part in the message.
     """
-    if twice:
-        refuse(f"the pattern states its {what} twice", "keep one of them")
+    if is_repeated:
+        refuse(f"the pattern states its {part} twice", "keep one of them")
 
 
-def refuse_both_forms(fields: object, words: object, what: str) -> None:
-    """Raise DesignError if a key has both field values (`fields`) and a string (`words`). `what` names the key in the
+def refuse_both_forms(fields: object, text: object, part: str) -> None:
+    """Raise DesignError if a key has both field values (`fields`) and a string (`text`). `part` names the key in the
     message.
     """
-    if fields and words is not None:
+    if fields and text is not None:
         refuse(
-            f"the pattern states its {what} both by fields and as text",
+            f"the pattern states its {part} both by fields and as text",
             "keep one: name the fields, or write the whole text",
         )
 
@@ -77,12 +82,14 @@ def refuse_both_forms(fields: object, words: object, what: str) -> None:
 _KEY_TEXT_EXAMPLES = {"pk": 'pk.text("USER#{user_id}")', "sk": '.sk.text("=", "TASK#{task_id}")'}
 
 
-def check_key_text(word: str, words: object) -> None:
-    """Raise DesignError if the argument of `pk.text(...)` or `sk.text(...)` is not a string. `word` is "pk" or "sk"."""
-    if not isinstance(words, str):
+def check_key_text(builder: str, text: object) -> None:
+    """Raise DesignError if the argument of `pk.text(...)` or `sk.text(...)` is not a string. `builder` is "pk" or
+    "sk".
+    """
+    if not isinstance(text, str):
         refuse(
-            f"{word}.text expects a string, got {words!r}",
-            f"write the text out, with parameters as placeholders: {_KEY_TEXT_EXAMPLES[word]}",
+            f"{builder}.text expects a string, got {text!r}",
+            f"write the text out, with parameters as placeholders: {_KEY_TEXT_EXAMPLES[builder]}",
         )
 
 
@@ -211,23 +218,23 @@ class SortKey:
 
     def lt(self, *value: object, **field: object) -> KeyCondition:
         """Match items whose sort key field is less than a value."""
-        return self._ranged("<", value, field)
+        return self._with_range("<", value, field)
 
     def lte(self, *value: object, **field: object) -> KeyCondition:
         """Match items whose sort key field is at most a value."""
-        return self._ranged("<=", value, field)
+        return self._with_range("<=", value, field)
 
     def gt(self, *value: object, **field: object) -> KeyCondition:
         """Match items whose sort key field is greater than a value."""
-        return self._ranged(">", value, field)
+        return self._with_range(">", value, field)
 
     def gte(self, *value: object, **field: object) -> KeyCondition:
         """Match items whose sort key field is at least a value."""
-        return self._ranged(">=", value, field)
+        return self._with_range(">=", value, field)
 
     def begins_with(self, *prefix: object, **field: object) -> KeyCondition:
         """Match items whose sort key field starts with a prefix."""
-        return self._ranged("begins_with", prefix, field)
+        return self._with_range("begins_with", prefix, field)
 
     def between(self, *bounds: object, **field: tuple[object, object]) -> KeyCondition:
         """Match items whose sort key field is in an inclusive range, as in `.sk.between(start, end)` or
@@ -236,10 +243,10 @@ class SortKey:
         name, pair = "", bounds
         if field or not bounds:
             refuse_twice(bounds, "bounds")
-            ((name, pair),) = _single(field).items()
+            ((name, pair),) = _single_bound(field).items()
         if not isinstance(pair, tuple) or len(pair) != 2:
-            named = f"{name}=(low, high)" if name else "low, high"
-            refuse(f"between requires both bounds{f' of {name}' if name else ''}", f"write .sk.between({named})")
+            example = f"{name}=(low, high)" if name else "low, high"
+            refuse(f"between requires both bounds{f' of {name}' if name else ''}", f"write .sk.between({example})")
         places = calling_places(field)
         return self._condition.with_sort(KeyCondition(range=Range("between", name, *pair), places=places))
 
@@ -250,14 +257,14 @@ class SortKey:
 
         Examples: `.sk.text("begins_with", "TASK#")` and `.sk.text("between", "TASK#", "USER#{user_id}")`.
         """
-        for words in (low,) if high is None else (low, high):
-            check_key_text("sk", words)
+        for bound in (low,) if high is None else (low, high):
+            check_key_text("sk", bound)
         if op not in get_args(TextOp):
             refuse(f"{op!r} is not a comparison of key texts", f"write one of {', '.join(get_args(TextOp))}")
         if (op == "between") is (high is None):
-            number = "one text" if high is None else "two texts"
+            count_text = "one text" if high is None else "two texts"
             refuse(
-                f".sk.text is called with {number} for {op}",
+                f".sk.text is called with {count_text} for {op}",
                 'write .sk.text("between", low, high); other operators accept one text',
             )
         return self._condition.with_sort(KeyCondition(sort_text=KeyText(op, low, high)))
@@ -283,17 +290,17 @@ class SortKey:
     def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
         refuse("the sort key in a key condition has no truth value", "write .sk.between(a, b) for a <= .sk <= b")
 
-    def _ranged(self, op: RangeOp, value: tuple[object, ...], field: dict[str, object]) -> KeyCondition:
+    def _with_range(self, op: RangeOp, value: tuple[object, ...], field: dict[str, object]) -> KeyCondition:
         if field or len(value) != 1:
             refuse_twice(value, "bound")
-            ((name, bound),) = _single(field).items()
-            span = Range(op, name, bound)
+            ((name, bound),) = _single_bound(field).items()
+            range_ = Range(op, name, bound)
         else:
-            span = Range(op, "", value[0])
-        return self._condition.with_sort(KeyCondition(range=span, places=calling_places(field)))
+            range_ = Range(op, "", value[0])
+        return self._condition.with_sort(KeyCondition(range=range_, places=calling_places(field)))
 
 
-def _single(bounds: dict[str, Any]) -> dict[str, Any]:
+def _single_bound(bounds: dict[str, Any]) -> dict[str, Any]:
     if len(bounds) != 1:
         refuse(
             f"a range is over one field, not over {', '.join(bounds) or 'none'}",
@@ -375,14 +382,14 @@ class ItemWrite:
     """The condition under which a create may replace an existing item."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """Maps each field to the location in the source code where the pattern names it."""
-    nothing_given: bool = False
+    is_empty_patch: bool = False
     """Whether a call omits every field of a patch and the write contains no other change."""
 
     def set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Set fields by keyword, or set a single field or nested value by its path. A value of None removes the field
         or nested value.
         """
-        return self._changed("set", path, value, fields)
+        return self._with_changes("set", path, value, fields)
 
     def patch(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Set only the fields that a call provides, as in HTTP PATCH. A value of None removes the field.
@@ -390,52 +397,52 @@ class ItemWrite:
         Declare the parameters as `title: str | Unset = UNSET`. If a call provides no field, the call checks the
         condition and the version, changes nothing, and returns the item.
         """
-        return self._changed("set", path, value, fields, optional=True)
+        return self._with_changes("set", path, value, fields, optional=True)
 
     def set_if_missing(
         self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object
     ) -> ItemWrite:
         """Set each of these fields only if the stored item does not have the field yet."""
-        return self._changed("set_if_missing", path, value, fields)
+        return self._with_changes("set_if_missing", path, value, fields)
 
     def remove(self, *fields: str | FieldPath) -> ItemWrite:
         """Remove fields or nested values, as in `.remove("due_at", F.scores["technical"])`."""
-        here = calling_place()
+        place = calling_place()
         for name in fields:
             if not isinstance(name, (str, FieldPath)):
                 raise DesignError(
                     f"remove expects a field name or path, got {name!r}",
-                    place=here,
+                    place=place,
                     fix='name the field: .remove("due_at")',
                 )
-        paths = [FieldPath(name, place=here) if isinstance(name, str) else name for name in fields]
+        paths = [FieldPath(name, place=place) if isinstance(name, str) else name for name in fields]
         return replace(self, actions=(*self.actions, *(FieldUpdate("remove", path) for path in paths)))
 
     def add(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Add amounts to number fields atomically, as in `.add(likes=1)`. A missing number is treated as 0."""
-        return self._changed("add", path, value, fields)
+        return self._with_changes("add", path, value, fields)
 
     def subtract(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Subtract amounts from number fields atomically, as in `.subtract(stock=1)`. A missing number is
         treated as 0.
         """
-        return self._changed("add", path, value, fields, negative=True)
+        return self._with_changes("add", path, value, fields, negative=True)
 
     def append(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Append an element, or a list of elements, to list fields, as in `.append(comments=comment)`. A missing list
         is treated as empty.
         """
-        return self._changed("append", path, value, fields)
+        return self._with_changes("append", path, value, fields)
 
     def add_to_set(self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object) -> ItemWrite:
         """Add elements to set fields, as in `.add_to_set(tags=tags)`."""
-        return self._changed("add_to_set", path, value, fields)
+        return self._with_changes("add_to_set", path, value, fields)
 
     def remove_from_set(
         self, path: FieldPath | None = None, value: object = _NO_VALUE, /, **fields: object
     ) -> ItemWrite:
         """Remove elements from set fields, as in `.remove_from_set(tags=tags)`."""
-        return self._changed("remove_from_set", path, value, fields)
+        return self._with_changes("remove_from_set", path, value, fields)
 
     def condition(self, condition: Condition) -> ItemWrite:
         """Write only if the stored item satisfies this condition."""
@@ -458,7 +465,7 @@ class ItemWrite:
         """Allow a create to replace an existing item that matches this condition."""
         return replace(self, replaceable=join_conditions(self.replaceable, check_condition(condition, ".replace_if")))
 
-    def _changed(
+    def _with_changes(
         self,
         name: FieldUpdateName,
         path: FieldPath | None,
@@ -468,8 +475,8 @@ class ItemWrite:
         negative: bool = False,
         optional: bool = False,
     ) -> ItemWrite:
-        here = calling_place()
-        pairs = [(FieldPath(field, place=here), source) for field, source in fields.items()]
+        place = calling_place()
+        pairs = [(FieldPath(field, place=place), source) for field, source in fields.items()]
         if path is not None or value is not _NO_VALUE:
             method = "subtract" if negative else "patch" if optional else name
             if not isinstance(path, FieldPath):

@@ -126,11 +126,11 @@ def _choices_in(choice: object) -> tuple[object, ...]:
     return choice.values if isinstance(choice, Each) and isinstance(choice.values, tuple) else (choice,)
 
 
-def _not_none(value: object, instead: str) -> object:
+def _not_none(value: object, method: str) -> object:
     if value is None:
         refuse(
             "a condition compares a field with None, which is stored as an absent attribute and equals nothing",
-            f"write F.field.{instead}()",
+            f"write F.field.{method}()",
         )
     return value
 
@@ -337,18 +337,18 @@ def _leaf_operands(condition: Condition | None) -> Iterator[Any]:
             yield operand.values if isinstance(operand, Each) and isinstance(condition, InCondition) else operand
 
 
-def _check_not_list(word: str, values: tuple[object, ...]) -> None:
+def _check_not_list(method: str, values: tuple[object, ...]) -> None:
     """Raise DesignError if `values` consists of a single list, because a comparison with a list is never true.
 
-    `word` is the name of the called method.
+    `method` is the name of the called method.
     """
     if len(values) != 1:
         return
     (value,) = values
     kind, _ = without_none(annotation_of(value)) if isinstance(value, Param) else (type(value), False)
     if (get_origin(kind) or kind) in _LISTS:
-        problem = f"{word} is called with {shorten(value)}, a list instead of its members: no field equals it"
-        fix = f"write {word}(each(values)) for a parameter that is a list, or pass each value as an argument"
+        problem = f"{method} is called with {shorten(value)}, a list instead of its members: no field equals it"
+        fix = f"write {method}(each(values)) for a parameter that is a list, or pass each value as an argument"
         refuse(problem, fix)
 
 
@@ -369,14 +369,14 @@ def join_conditions(first: Condition | None, second: Condition | None) -> Condit
     return second if first is None else first if second is None else first & second
 
 
-def check_condition(condition: Condition, word: str) -> Condition:
+def check_condition(condition: Condition, method: str) -> Condition:
     """Return a condition unchanged, or raise DesignError if it is not a condition on fields.
 
-    `word` is the name of the method that received the condition as an argument.
+    `method` is the name of the method that received the condition as an argument.
     """
     if not isinstance(condition, Condition):
         refuse(
-            f"{word}({condition!r}) is not a condition on fields",
-            f"write {word}(F.field == value), or another comparison of F.field",
+            f"{method}({condition!r}) is not a condition on fields",
+            f"write {method}(F.field == value), or another comparison of F.field",
         )
     return condition

@@ -162,19 +162,19 @@ def _member(value: Any, part: object) -> Any:
     return getattr(value, str(part), MISSING)
 
 
-def _all(condition: AndCondition, values: Mapping[str, Any]) -> bool | None:
+def _evaluate_and(condition: AndCondition, values: Mapping[str, Any]) -> bool | None:
     results = [holds(part, values) for part in condition.parts]
     return False if False in results else None if None in results else True
 
 
-def _any(condition: OrCondition, values: Mapping[str, Any]) -> bool | None:
+def _evaluate_or(condition: OrCondition, values: Mapping[str, Any]) -> bool | None:
     results = [holds(part, values) for part in condition.parts]
     return True if True in results else None if None in results else False
 
 
-def _not(condition: NotCondition, values: Mapping[str, Any]) -> bool | None:
-    results = holds(condition.part, values)
-    return None if results is None else not results
+def _evaluate_not(condition: NotCondition, values: Mapping[str, Any]) -> bool | None:
+    result = holds(condition.part, values)
+    return None if result is None else not result
 
 
 _SAME_ORDER = frozenset({str, int, bytes, Decimal})
@@ -209,24 +209,24 @@ def _timestamps(left: Any, right: Any) -> tuple[datetime, datetime] | None:
     return left.astimezone(UTC), right.astimezone(UTC)
 
 
-def _equal(left: Any, right: Any) -> bool:
+def _are_equal(left: Any, right: Any) -> bool:
     if left.__class__ is right.__class__ and left.__class__ in _SAME_ORDER:
         return bool(left == right)
     first, second = _timestamps(left, right) or (_comparable(left), _comparable(right))
     return bool(first == second)
 
 
-def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool:
-    """Return `accepts(left, right)` if both values are Strings, both are Numbers, or both are Binaries. Otherwise,
+def _compare_ordered(left: Any, right: Any, compare: Callable[[Any, Any], bool]) -> bool:
+    """Return `compare(left, right)` if both values are Strings, both are Numbers, or both are Binaries. Otherwise,
     return False.
     """
     if left.__class__ is right.__class__ and left.__class__ in _SAME_ORDER:
-        return accepts(left, right)
+        return compare(left, right)
     timestamps = _timestamps(left, right)
     if timestamps is not None:
-        return accepts(*timestamps)
-    (first, low), (second, high) = _comparable(left), _comparable(right)
-    return first == second and first in KEY_TYPES and accepts(low, high)
+        return compare(*timestamps)
+    (left_code, left_content), (right_code, right_content) = _comparable(left), _comparable(right)
+    return left_code == right_code and left_code in KEY_TYPES and compare(left_content, right_content)
 
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
@@ -237,28 +237,30 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _compare(condition: CompareCondition, values: Mapping[str, Any]) -> bool | None:
+def _evaluate_comparison(condition: CompareCondition, values: Mapping[str, Any]) -> bool | None:
     left, right = operand_value(condition.left, values), operand_value(condition.right, values)
     if left is UNKNOWN or right is UNKNOWN:
         return None
     if left is MISSING or right is MISSING:
         return condition.op == "<>"
     if condition.op in {"=", "<>"}:
-        return _equal(left, right) == (condition.op == "=")
-    return _ordered(left, right, _ORDERS[condition.op])
+        return _are_equal(left, right) == (condition.op == "=")
+    return _compare_ordered(left, right, _ORDERS[condition.op])
 
 
-def _between(condition: BetweenCondition, values: Mapping[str, Any]) -> bool | None:
+def _evaluate_between(condition: BetweenCondition, values: Mapping[str, Any]) -> bool | None:
     results = [operand_value(operand, values) for operand in condition.operands()]
     if any(result is UNKNOWN for result in results):
         return None
     if any(result is MISSING for result in results):
         return False
-    at_most = _ORDERS["<="]
-    return _ordered(results[1], results[0], at_most) and _ordered(results[0], results[2], at_most)
+    less_or_equal = _ORDERS["<="]
+    return _compare_ordered(results[1], results[0], less_or_equal) and _compare_ordered(
+        results[0], results[2], less_or_equal
+    )
 
 
-def _in(condition: InCondition, values: Mapping[str, Any]) -> bool | None:
+def _evaluate_in(condition: InCondition, values: Mapping[str, Any]) -> bool | None:
     results = [operand_value(operand, values) for operand in condition.operands()]
     if results[0] is UNKNOWN:
         return None
@@ -266,11 +268,15 @@ def _in(condition: InCondition, values: Mapping[str, Any]) -> bool | None:
         return False
     known_results = [result for result in results[1:] if result is not UNKNOWN and result is not MISSING]
     return (
-        True if any(_equal(results[0], result) for result in known_results) else None if UNKNOWN in results else False
+        True
+        if any(_are_equal(results[0], result) for result in known_results)
+        else None
+        if UNKNOWN in results
+        else False
     )
 
 
-def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool | None:
+def _evaluate_function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool | None:
     value = operand_value(condition.path, values)
     if condition.name in {"attribute_exists", "attribute_not_exists"}:
         if value is UNKNOWN and len(condition.path.parts) == 1 and is_never_none(values.get(condition.path.field)):
@@ -282,10 +288,10 @@ def _function(condition: FunctionCondition, values: Mapping[str, Any]) -> bool |
         return None
     if value is MISSING or argument is MISSING:
         return False
-    return _begins(value, argument) if condition.name == "begins_with" else _contains(value, argument)
+    return _begins_with(value, argument) if condition.name == "begins_with" else _contains(value, argument)
 
 
-def _begins(value: Any, prefix: Any) -> bool:
+def _begins_with(value: Any, prefix: Any) -> bool:
     (value_kind, text), (prefix_kind, start) = _comparable(value), _comparable(prefix)
     return value_kind == prefix_kind and value_kind in {"S", "B"} and bool(text.startswith(start))
 
@@ -300,11 +306,11 @@ def _contains(value: Any, part: Any) -> bool:
 
 
 _EVALUATE: dict[type, Callable[[Any, Mapping[str, Any]], bool | None]] = {
-    AndCondition: _all,
-    OrCondition: _any,
-    NotCondition: _not,
-    CompareCondition: _compare,
-    BetweenCondition: _between,
-    InCondition: _in,
-    FunctionCondition: _function,
+    AndCondition: _evaluate_and,
+    OrCondition: _evaluate_or,
+    NotCondition: _evaluate_not,
+    CompareCondition: _evaluate_comparison,
+    BetweenCondition: _evaluate_between,
+    InCondition: _evaluate_in,
+    FunctionCondition: _evaluate_function,
 }

@@ -74,8 +74,8 @@ def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[Argume
     expected: dict[str, Any] = {}
     instances: dict[str, ArgumentCheck] = {}
     if isinstance(plan.item, Param) and not plan.item._path:
-        several = plan.operation == "BatchWriteItem"
-        instances[plan.item._name] = instance_check(plan.item._name, plan.entity.model, several=several)
+        is_batch = plan.operation == "BatchWriteItem"
+        instances[plan.item._name] = instance_check(plan.item._name, plan.entity.model, is_collection=is_batch)
     for source, field_type in _typed_sources(plan):
         values = source.values if isinstance(source, Each) else source
         if not isinstance(values, Param) or values._name not in parameters:
@@ -83,17 +83,17 @@ def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[Argume
         if values._path:
             model, _ = without_none(values._annotation)
             if isinstance(model, type) and issubclass(model, BaseModel):
-                instances.setdefault(values._name, instance_check(values._name, model, several=False))
+                instances.setdefault(values._name, instance_check(values._name, model, is_collection=False))
         else:
-            declared = declared_type(values, field_type, each=isinstance(source, Each))
+            declared = declared_type(values, field_type, is_repeated=isinstance(source, Each))
             if expected.get(values._name) is None or type_check(expected[values._name]) is None:
                 expected[values._name] = declared
-    typed = build_checks({name: kind for name, kind in expected.items() if name not in instances})
-    patched = {action.source._name for action in plan.actions if action.optional and isinstance(action.source, Param)}
-    return (*instances.values(), *(or_unset(action) if action.parameter in patched else action for action in typed))
+    checks = build_checks({name: kind for name, kind in expected.items() if name not in instances})
+    patched = {check.source._name for check in plan.actions if check.optional and isinstance(check.source, Param)}
+    return (*instances.values(), *(allow_unset(check) if check.parameter in patched else check for check in checks))
 
 
-def or_unset(check: ArgumentCheck) -> ArgumentCheck:
+def allow_unset(check: ArgumentCheck) -> ArgumentCheck:
     """Return a check that also accepts UNSET."""
     accepts = check.accepts
     return check._replace(accepts=lambda value: value is UNSET or accepts(value))
@@ -104,7 +104,7 @@ _VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
 
 def has_validator(annotation: Any) -> bool:
     """Return True if an annotation contains a pydantic validator, such as AfterValidator(no_repeats)."""
-    return get_origin(annotation) is Annotated and any(isinstance(mark, _VALIDATORS) for mark in get_args(annotation))
+    return get_origin(annotation) is Annotated and any(isinstance(entry, _VALIDATORS) for entry in get_args(annotation))
 
 
 def with_validators(check: ArgumentCheck, annotation: Any) -> ArgumentCheck:
@@ -122,11 +122,11 @@ def with_validators(check: ArgumentCheck, annotation: Any) -> ArgumentCheck:
     return check._replace(accepts=validate, exact=frozenset())
 
 
-def instance_check(parameter: str, model: type, *, several: bool) -> ArgumentCheck:
-    """Return a check that requires the argument for a parameter to be an instance of `model` or, with `several`, an
-    iterable of instances.
+def instance_check(parameter: str, model: type, *, is_collection: bool) -> ArgumentCheck:
+    """Return a check that requires the argument for a parameter to be an instance of `model` or, with `is_collection`,
+    an iterable of instances.
     """
-    if not several:
+    if not is_collection:
         return ArgumentCheck(parameter, model, frozenset({model}), _is_object(model), model)
     is_object = _is_object(model)
 
@@ -150,21 +150,21 @@ def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
     for name, annotation in expected.items():
         accepts = type_check(annotation)
         if accepts is not None:
-            checks.append(ArgumentCheck(name, annotation, _exact(annotation), accepts))
+            checks.append(ArgumentCheck(name, annotation, _exact_types(annotation), accepts))
     return tuple(checks)
 
 
-def declared_type(source: Param, other: Any, *, each: bool) -> Any:
+def declared_type(source: Param, field_type: Any, *, is_repeated: bool) -> Any:
     """Return the annotated type of a parameter or, if values of this type cannot be checked, a type derived from
-    `other`.
+    `field_type`.
 
-    `other` is the type of the field that the parameter is compared with or assigned to. The derived type is `other`
-    itself or, with `each`, an iterable of `other`.
+    `field_type` is the type of the field that the parameter is compared with or assigned to. The derived type is
+    `field_type` itself or, with `is_repeated`, an iterable of `field_type`.
     """
     annotation = annotation_of(source)
     if annotation is not None and type_check(annotation) is not None:
         return annotation
-    return Iterable[other] if each else other
+    return Iterable[field_type] if is_repeated else field_type
 
 
 def _typed_sources(plan: Plan) -> Iterator[tuple[Source, Any]]:
@@ -173,15 +173,17 @@ def _typed_sources(plan: Plan) -> Iterator[tuple[Source, Any]]:
     """
     fields = {name: stored for entity in reversed(plan.entities) for name, stored in entity.fields.items()}
     if plan.key is not None:
-        ends = [end for condition in plan.key.sort for end in (condition.low, condition.high) if end is not None]
-        for value in (*ends, *plan.key.partition):
-            yield from _of_key(value)
+        bounds = [
+            bound for condition in plan.key.sort for bound in (condition.low, condition.high) if bound is not None
+        ]
+        for value in (*bounds, *plan.key.partition):
+            yield from _key_sources(value)
     for part in (plan.filter, plan.residue, plan.condition, plan.replaceable):
         yield from compared_types(part, fields)
-    yield from _of_changes(plan, fields)
+    yield from _change_sources(plan, fields)
 
 
-def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
+def _change_sources(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
     checked = {name for effect in plan.effects for name in effect.sources}
     yield from ((source, fields[name].annotation) for name, source in plan.assumed.items() if name not in checked)
     yield plan.version, int
@@ -192,22 +194,22 @@ def _of_changes(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple
         if action.name == "add":
             yield action.source, _comparable_type(kind)
         elif action.name == "append":
-            yield action.source, _one_or_several(kind, list)
+            yield action.source, _element_or_collection(kind, list)
         elif action.name in {"add_to_set", "remove_from_set"}:
-            yield action.source, _one_or_several(kind, Iterable)
+            yield action.source, _element_or_collection(kind, Iterable)
         elif members:
             yield action.source, kind
 
 
-def _one_or_several(collection: Any, several: Any) -> Any:
+def _element_or_collection(collection: Any, accepted_collection: Any) -> Any:
     """Return a type that accepts either a single element of a list or set, or a collection of elements.
 
-    `collection` is the type of the list or set. `several` is the generic type of the accepted collection, such as
-    `list`. Return `object` if the type of the elements is unknown.
+    `collection` is the type of the list or set. `accepted_collection` is the generic type of the accepted collection,
+    such as `list`. Return `object` if the type of the elements is unknown.
     """
     bare, _ = without_none(collection)
     parts = get_args(bare)
-    return parts[0] | several[parts[0]] if len(parts) == 1 and type_check(parts[0]) is not None else object
+    return parts[0] | accepted_collection[parts[0]] if len(parts) == 1 and type_check(parts[0]) is not None else object
 
 
 def _member_type(annotation: Any, members: Sequence[object]) -> Any:
@@ -230,7 +232,7 @@ def _member_type(annotation: Any, members: Sequence[object]) -> Any:
     return annotation
 
 
-def _of_key(value: KeyValue) -> Iterator[tuple[Source, Any]]:
+def _key_sources(value: KeyValue) -> Iterator[tuple[Source, Any]]:
     if value.field is not None:
         yield value.sources[value.field.name], value.field.annotation
         return
@@ -268,12 +270,12 @@ def compared_types(condition: Condition | None, fields: Mapping[str, StoredField
         yield condition.argument, _prefix_type(kind) if condition.name == "begins_with" else _part_type(kind)
         return
     operands = condition.operands()
-    beside = next((compared for compared in operands if isinstance(compared, (FieldPath, FieldSize))), None)
+    compared_field = next((compared for compared in operands if isinstance(compared, (FieldPath, FieldSize))), None)
     kind = object
-    if isinstance(beside, FieldSize):
+    if isinstance(compared_field, FieldSize):
         kind = _NUMBER
-    elif isinstance(beside, FieldPath):
-        kind = _comparable_type(_path_type(beside, fields))
+    elif isinstance(compared_field, FieldPath):
+        kind = _comparable_type(_path_type(compared_field, fields))
     yield from ((source, kind) for source in operands)
 
 
@@ -317,15 +319,15 @@ def type_check(annotation: Any) -> TypeCheck | None:
         parts = [type_check(part) for part in get_args(bare)]
         return None if None in parts else lambda value: any(part(value) for part in parts if part is not None)
     if origin is Literal:
-        return _or_placeholder(_choice_check(get_args(bare)))
+        return _allow_placeholder(_choice_check(get_args(bare)))
     accepts = _class_check(origin, get_args(bare)) if isinstance(origin, type) and origin is not object else None
-    return None if accepts is None else _or_placeholder(accepts)
+    return None if accepts is None else _allow_placeholder(accepts)
 
 
 def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
     if issubclass(kind, Enum):
-        values = _choice_check(tuple(member.value for member in kind))
-        return lambda value: isinstance(value, kind) or values(value)
+        is_choice = _choice_check(tuple(member.value for member in kind))
+        return lambda value: isinstance(value, kind) or is_choice(value)
     if issubclass(kind, _NUMBERS):
         return _number_check(kind)
     accepted = next((candidate for base, candidate in _SCALARS if issubclass(kind, base)), None)
@@ -334,7 +336,7 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
     return _members_check(parts) if issubclass(kind, Iterable) else None
 
 
-def _or_placeholder(accept: TypeCheck) -> TypeCheck:
+def _allow_placeholder(accept: TypeCheck) -> TypeCheck:
     """Return a check that also accepts None and stand-ins for values that are not known yet, such as the parameters of
     a transaction.
     """
@@ -370,7 +372,7 @@ def _number_check(kind: type) -> TypeCheck:
 
 def _members_check(parts: tuple[Any, ...]) -> TypeCheck:
     members = [part for part in parts if part is not ...]
-    accept_one, exact = (type_check(members[0]), _exact(members[0])) if len(members) == 1 else (None, frozenset())
+    accept_one, exact = (type_check(members[0]), _exact_types(members[0])) if len(members) == 1 else (None, frozenset())
 
     def accept(value: Any) -> bool:
         if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)):
@@ -396,7 +398,7 @@ base class.
 _WHOLE = (*(kind for kind, _ in _SCALARS if kind is not Mapping), *_NUMBERS, Enum)
 
 
-def _exact(annotation: Any) -> frozenset[type]:
+def _exact_types(annotation: Any) -> frozenset[type]:
     """Return the classes whose instances always satisfy the type annotation, so that their values need no further
     check.
     """

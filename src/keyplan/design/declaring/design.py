@@ -170,15 +170,15 @@ def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -
     Raises DesignError if an object is not an instance of `kind`. `example` is source code that shows a valid value.
     """
     value = getattr(module, name, ())
-    listed = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    for item_value in listed:
-        if not isinstance(item_value, kind):
+    values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    for member in values:
+        if not isinstance(member, kind):
             raise DesignError(
-                f"the module's {name} hold {item_value!r}, which is not a {kind.__name__}",
+                f"the module's {name} hold {member!r}, which is not a {kind.__name__}",
                 place=Place(_file(module), 1, name),
                 fix=f"write {example}, and rename other variables",
             )
-    return listed
+    return values
 
 
 def _cost_floor(module: ModuleType) -> float:

@@ -151,7 +151,7 @@ Planner = Callable[[PatternDeclaration, Any, Plan], Plan]
 class KindSpec:
     """The properties of one kind of pattern, such as get or query."""
 
-    made: type[Pattern[..., Any]]
+    pattern_class: type[Pattern[..., Any]]
     operation: Operation
     terms: type[KeyCondition | ItemWrite]
     """The class of the builder object that the pattern's body returns."""
@@ -199,16 +199,16 @@ def build_pattern(
     declaration. If the declaration is valid but DynamoDB cannot run the pattern, the pattern's plan lists the faults.
     """
     make = plan_maker(kind, entities, options, schema=schema, siblings=siblings)
-    form = _KINDS[kind]
-    pattern: Pattern[..., Any] = form.made(function, kind, facts, make)
-    if not isinstance(pattern._terms, form.terms):
+    kind_spec = _KINDS[kind]
+    pattern: Pattern[..., Any] = kind_spec.pattern_class(function, kind, facts, make)
+    if not isinstance(pattern._terms, kind_spec.terms):
         raise DesignError(
-            f"{pattern.name} returns {pattern._terms!r}", place=pattern.place, fix=_RETURN_FIXES[form.terms]
+            f"{pattern.name} returns {pattern._terms!r}", place=pattern.place, fix=_RETURN_FIXES[kind_spec.terms]
         )
     _check_single_values(pattern)
     _check_unset(pattern)
     pattern.plan  # noqa: B018 - planning raises DesignError at the declaration
-    _check_returns(pattern)
+    _check_expected_items(pattern)
     return pattern
 
 
@@ -226,7 +226,7 @@ def plan_maker(
     `siblings` are all entities of the table. For a pattern that is generated for ad-hoc calls, `undeclared` is the
     label under which capacity meters count the calls.
     """
-    form = _KINDS[kind]
+    kind_spec = _KINDS[kind]
     view = next((view for entity in entities if (view := view_of(entity)) is not None), None)
 
     def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
@@ -236,7 +236,9 @@ def plan_maker(
         )
         if isinstance(terms, KeyCondition):
             terms = pattern._terms = name_range(declaration, terms)
-        if view is not None and (form.made is not Read or form.select == "count" or len(entities) > 1):
+        if view is not None and (
+            kind_spec.pattern_class is not Read or kind_spec.select == "count" or len(entities) > 1
+        ):
             names = " and ".join(entity.__name__ for entity in entities)
             raise DesignError(
                 f"{pattern.name} is a {kind} of {names}: a view must be the only result, and cannot be counted or"
@@ -244,8 +246,8 @@ def plan_maker(
                 place=pattern.place,
                 fix=f"name entities only: {', '.join(spec.name for spec in specs)}",
             )
-        draft = replace(_draft(form, declaration, siblings, options), view=view, undeclared=undeclared)
-        plan = form.plan(declaration, terms, draft)
+        draft = replace(_draft(kind_spec, declaration, siblings, options), view=view, undeclared=undeclared)
+        plan = kind_spec.plan(declaration, terms, draft)
         if pattern.declared is not pattern:  # a variant has the faults of the declared pattern too
             plan = replace(plan, faults=tuple(dict.fromkeys((*pattern.declared.plan.faults, *plan.faults))))
         _check_hydration(declaration, plan)
@@ -261,22 +263,22 @@ def _check_hydration(pattern: PatternDeclaration, plan: Plan) -> None:
         return
     if plan.index is None:
         problem = f"{pattern.name} hydrates items of table {plan.schema.name}, which are complete already"
-    elif plan.index.project is not None and not any(_unheld_fields(plan, spec) for spec in plan.entities):
+    elif plan.index.project is not None and not any(_unprojected_fields(plan, spec) for spec in plan.entities):
         problem = f"{pattern.name} hydrates entries of index {plan.index.name}, which hold every requested field"
     else:
         return
     raise DesignError(problem, place=pattern.place.at("hydrate="), fix="leave hydrate out: no further read is needed")
 
 
-def _unheld_fields(plan: Plan, spec: EntitySpec) -> set[str]:
+def _unprojected_fields(plan: Plan, spec: EntitySpec) -> set[str]:
     assert plan.index is not None, "the caller looked"
     return set(missing_in_index(plan.index, spec)).intersection(plan.fields_read(spec))
 
 
-def _check_returns(pattern: Pattern[..., Any]) -> None:
-    plan, returns = pattern.plan, pattern.facts.expected_items
+def _check_expected_items(pattern: Pattern[..., Any]) -> None:
+    plan, expected_items = pattern.plan, pattern.facts.expected_items
     pages = plan.page_size if plan.limit is None and plan.walk is None else None
-    for most, bound, fix in (
+    for maximum, limit_text, fix in (
         (
             1 if plan.operation == "GetItem" else None,
             "the one item that a read by key can find",
@@ -290,9 +292,9 @@ def _check_returns(pattern: Pattern[..., Any]) -> None:
             "raise expected_scanned to the number of items that a call reads",
         ),
     ):
-        if returns is not None and most is not None and returns > most:
+        if expected_items is not None and maximum is not None and expected_items > maximum:
             raise DesignError(
-                f"{pattern.name} expects {returns:g} items per call, more than {bound}",
+                f"{pattern.name} expects {expected_items:g} items per call, more than {limit_text}",
                 place=pattern.place.at("expected_items="),
                 fix=fix,
             )
@@ -312,8 +314,8 @@ def _check_single_values(pattern: Pattern[..., Any]) -> None:
 def _check_unset(pattern: Pattern[..., Any]) -> None:
     terms = pattern._terms
     if isinstance(terms, ItemWrite):
-        others = tuple(replace(action, source=None) if action.optional else action for action in terms.actions)
-        terms = replace(terms, actions=others)
+        actions = tuple(replace(action, source=None) if action.optional else action for action in terms.actions)
+        terms = replace(terms, actions=actions)
     unset = next((param for param in params_in(terms) if may_be_unset(param)), None)
     if unset is not None:
         raise DesignError(
@@ -341,23 +343,23 @@ def _single_sources(terms: KeyCondition | ItemWrite) -> Iterator[Source]:
 
 
 def _draft(
-    form: KindSpec, declaration: PatternDeclaration, siblings: Sequence[EntitySpec], options: Mapping[str, Any]
+    kind_spec: KindSpec, declaration: PatternDeclaration, siblings: Sequence[EntitySpec], options: Mapping[str, Any]
 ) -> Plan:
     return Plan(
         pattern=declaration.name,
-        operation=form.operation,
+        operation=kind_spec.operation,
         schema=declaration.schema,
         entities=declaration.entities,
         siblings=siblings,
-        exists="may" if options.get("upsert") else options.get("exists", form.exists),
+        exists="may" if options.get("upsert") else options.get("exists", kind_spec.exists),
         descending=options.get("descending", False),
         consistent=options.get("consistent", False),
-        select=form.select,
+        select=kind_spec.select,
         expired="keep" if options.get("expired") or declaration.schema.literal else "drop",
         hydrated=options.get("hydrate", False),
         limit=options.get("limit"),
         page_size=options.get("page_size"),
-        returns=form.returns,
+        returns=kind_spec.returns,
     )
 
 

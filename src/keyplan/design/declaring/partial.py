@@ -47,7 +47,7 @@ def load_partially(target: str) -> PartialDesign:
     try:
         return PartialDesign(Design.load(target))
     except DesignError as error:
-        _forget_tables(set(sys.modules) - before)
+        _unload_tables(set(sys.modules) - before)
         path = _source(target)
         if path is None:
             raise
@@ -60,7 +60,7 @@ def load_partially(target: str) -> PartialDesign:
             raise error from None
 
 
-def _forget_tables(names: set[str]) -> None:
+def _unload_tables(names: set[str]) -> None:
     """Remove the named modules that contain tables from `sys.modules`, so that they are imported again.
 
     The failed import may have added patterns to these tables.

@@ -82,9 +82,9 @@ def _definition(function: Callable[..., Any]) -> tuple[str, ast.AST]:
     """Return the source and the syntax tree of a function. If the source is not available, return an empty string and
     an empty tree.
     """
-    for find in (_compiled_lines, inspect.getsource):
+    for read_source in (_compiled_lines, inspect.getsource):
         try:
-            source = textwrap.dedent(find(function))
+            source = textwrap.dedent(read_source(function))
             return source, _parsed(source)
         except (OSError, TypeError, SyntaxError):
             # No source exists (exec, a prompt), or its lines cannot be parsed: they end within an expression, or a
@@ -128,18 +128,18 @@ def _parsed(source: str) -> ast.AST:
 
 def _branches(nodes: Sequence[ast.AST], parameters: Collection[str]) -> Iterator[tuple[ast.expr, str]]:
     for node in nodes:
-        looked_at: list[ast.expr] = []
-        where: ast.expr | None = None
+        operands: list[ast.expr] = []
+        branch: ast.expr | None = None
         if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            looked_at, where = [node.left, *node.comparators], node
+            operands, branch = [node.left, *node.comparators], node
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _TYPE_TESTS:
-            looked_at, where = node.args[:1], node
+            operands, branch = node.args[:1], node
         elif isinstance(node, ast.Match):
-            looked_at, where = [node.subject], node.subject
-        for term in looked_at:
-            name = _root(term)
-            if where is not None and name in parameters:
-                yield where, name
+            operands, branch = [node.subject], node.subject
+        for operand in operands:
+            name = _root(operand)
+            if branch is not None and name in parameters:
+                yield branch, name
 
 
 def _root(node: ast.expr) -> str:
@@ -249,15 +249,15 @@ class Facts:
     def __post_init__(self) -> None:
         """Raise DesignError, at the line that declares the pattern, if a property is invalid."""
         if not (self.rate is None or isinstance(self.rate, Rate)):
-            raise _meaningless("rate", self.rate, f"write rate=Rate({self.rate!r})")
+            raise _invalid_property("rate", self.rate, f"write rate=Rate({self.rate!r})")
         for claim in self.claims:
             if not isinstance(claim, Claim):
-                raise _meaningless("claims", claim, f"write claims=Claim({claim!r})")
+                raise _invalid_property("claims", claim, f"write claims=Claim({claim!r})")
         check_numbers(expected_items=self.expected_items, expected_scanned=self.expected_scanned)
         check_text("ordered_by", self.ordered_by, may_be_none=True)
         check_flags(retried=self.retried)
         if self.decides not in _DECIDES:
-            raise _meaningless("decides", self.decides, f"write one of {', '.join(map(repr, _DECIDES[1:]))}")
+            raise _invalid_property("decides", self.decides, f"write one of {', '.join(map(repr, _DECIDES[1:]))}")
         if self.decides and not self.guards:
             raise DesignError(
                 f"decides={self.decides!r} does not name the write that depends on the decision",
@@ -280,7 +280,7 @@ def as_claims(claims: Any) -> tuple[Claim, ...]:
 _DECIDES = ("", "uniqueness", "quota", "state")
 
 
-def _meaningless(option: str, value: object, fix: str) -> DesignError:
+def _invalid_property(option: str, value: object, fix: str) -> DesignError:
     return DesignError(f"{option}={value!r} is not valid for a pattern", place=calling_place(), fix=fix)
 
 
@@ -398,7 +398,7 @@ class Pattern(Generic[P, R]):
             return without_absent(self.called, self.plan, terms, absent)
         actions = [action for number, action in enumerate(terms.actions) if number not in absent]
         return replace(
-            terms, actions=tuple(replace(action, optional=False) for action in actions), nothing_given=not actions
+            terms, actions=tuple(replace(action, optional=False) for action in actions), is_empty_patch=not actions
         )
 
     @property
@@ -429,8 +429,8 @@ class Pattern(Generic[P, R]):
         arguments = dict(zip(self._names, args, strict=False))
         for name, value in kwargs.items():
             if name not in self.parameters or name in arguments:
-                what = "got twice" if name in arguments else "has no argument"
-                raise TypeError(f"{self.name}() {what} {name}")
+                problem = "got twice" if name in arguments else "has no argument"
+                raise TypeError(f"{self.name}() {problem} {name}")
             arguments[name] = value
         if len(arguments) < len(self._names):
             arguments = {**self._defaults, **arguments}
@@ -456,18 +456,18 @@ def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
     }
     checks = {check.parameter: check for check in pattern.argument_checks}
     lines, members = [], []
-    for place, name in enumerate(pattern.parameters):
-        members.append(f"{name!r}: a{place}")
+    for number, name in enumerate(pattern.parameters):
+        members.append(f"{name!r}: a{number}")
         check = checks.get(name)
         if check is not None:
-            scope[f"exact{place}"], scope[f"accepts{place}"] = check.exact, check.accepts
-            scope[f"error{place}"] = check.error
-            scope[f"kind{place}"] = next((kind for kind in check.exact if kind is not type(None)), None)
+            scope[f"exact{number}"], scope[f"accepts{number}"] = check.exact, check.accepts
+            scope[f"error{number}"] = check.error
+            scope[f"kind{number}"] = next((kind for kind in check.exact if kind is not type(None)), None)
             # The class of most values is the class in the annotation.
-            tests = (f"a{place}.__class__ is not kind{place}", f"type(a{place}) not in exact{place}")
+            tests = (f"a{number}.__class__ is not kind{number}", f"type(a{number}) not in exact{number}")
             lines += [
-                f"    if {' and '.join(tests)} and not accepts{place}(a{place}):",
-                f"        raise error{place}({pattern.called!r}, a{place})",
+                f"    if {' and '.join(tests)} and not accepts{number}(a{number}):",
+                f"        raise error{number}({pattern.called!r}, a{number})",
             ]
     arguments = f"{{{', '.join(members)}}}"
     if pattern.optional or pattern._patched:
@@ -475,7 +475,7 @@ def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
     else:  # takes half the time of calling the class
         lines += ["    call = new(call_type)", "    call.pattern = pattern", f"    call.arguments = {arguments}"]
         lines.append("    return call")
-    head = f"def made({', '.join(f'a{place}' for place in range(len(pattern.parameters)))}):"
+    head = f"def made({', '.join(f'a{number}' for number in range(len(pattern.parameters)))}):"
     exec("\n".join([head, *lines]), scope)  # noqa: S102 - the source contains only parameter names, formatted by repr
     maker: Callable[..., Any] = scope["made"]
     return maker
@@ -515,14 +515,14 @@ def _is_unset(source: Source, arguments: Mapping[str, Any]) -> bool:
     return value_of(source, arguments) is UNSET
 
 
-def check_function(function: object, of_what: str) -> None:
+def check_function(function: object, declaration: str) -> None:
     """Raise DesignError if a declared object is not a function.
 
-    `of_what` describes the declaration, such as "a query".
+    `declaration` describes the declaration, such as "a query".
     """
     if not isinstance(function, FunctionType):
         refuse(
-            f"{getattr(function, '__name__', repr(function))} is declared as {of_what}, but is not a function",
+            f"{getattr(function, '__name__', repr(function))} is declared as {declaration}, but is not a function",
             "write a function: def name(...)",
         )
 
@@ -558,10 +558,10 @@ def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: P
         )
     refuse_branches(function, parameters)
     kinds = {name: parameter.kind for name, parameter in inspect.signature(function).parameters.items()}
-    named_only = [name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY]
-    positional = [parameters[name] for name in kinds if name not in named_only]
+    keyword_only = [name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY]
+    positional = [parameters[name] for name in kinds if name not in keyword_only]
     try:
-        return function(*positional, **{name: parameters[name] for name in named_only})
+        return function(*positional, **{name: parameters[name] for name in keyword_only})
     except DesignError:
         raise
     except Exception as error:

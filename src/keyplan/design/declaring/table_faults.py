@@ -44,17 +44,17 @@ class DeclaredTable(Protocol):
 def table_faults(table: DeclaredTable) -> list[Fault]:
     """Return every fault that prevents DynamoDB from creating the table as it is declared."""
     return [
-        *_names(table),
-        *_numbers_of_indexes(table),
-        *_key_shapes(table),
-        *_projections(table),
-        *_key_types(table),
-        *_optional_keys(table),
-        *_expiry(table),
+        *_name_faults(table),
+        *_index_count_faults(table),
+        *_key_shape_faults(table),
+        *_projection_faults(table),
+        *_key_type_faults(table),
+        *_optional_key_faults(table),
+        *_expiry_faults(table),
     ]
 
 
-def _names(table: DeclaredTable) -> Iterator[Fault]:
+def _name_faults(table: DeclaredTable) -> Iterator[Fault]:
     for name, place in [
         (table.schema.name, table.schema.place),
         *((index.name, index.place) for index in table.schema.indexes),
@@ -79,28 +79,28 @@ def _names(table: DeclaredTable) -> Iterator[Fault]:
         places.setdefault(index.name, index)
 
 
-def _numbers_of_indexes(table: DeclaredTable) -> Iterator[Fault]:
+def _index_count_faults(table: DeclaredTable) -> Iterator[Fault]:
     kinds = [("LSI", limits.LOCAL_INDEXES, "KP106"), ("GSI", limits.GLOBAL_INDEXES, "KP107")]
-    for kind, most, code in kinds:
+    for kind, maximum, code in kinds:
         indexes = [index for index in table.schema.indexes if index.kind == kind]
-        if len(indexes) > most:
+        if len(indexes) > maximum:
             yield Fault(
                 code,
-                f"table {table.schema.name} has {len(indexes)} indexes of kind {kind}, and the maximum is {most}",
+                f"table {table.schema.name} has {len(indexes)} indexes of kind {kind}, and the maximum is {maximum}",
                 "drop indexes that no pattern uses, or let several patterns share one overloaded index",
-                indexes[most].place,
+                indexes[maximum].place,
                 table.schema.place,
             )
 
 
-def _key_shapes(table: DeclaredTable) -> Iterator[Fault]:
+def _key_shape_faults(table: DeclaredTable) -> Iterator[Fault]:
     shapes = [(f"table {table.schema.name}", table.schema.key, table.schema.place)]
     shapes += [(f"index {index.name}", index.attributes, index.place) for index in table.schema.indexes]
-    for what, names, place in shapes:
+    for owner, names, place in shapes:
         if len(set(names)) < len(names):
             yield Fault(
                 "KP113",
-                f"the key of {what} names an attribute twice: {', '.join(names)}",
+                f"the key of {owner} names an attribute twice: {', '.join(names)}",
                 "name each attribute once, or leave the sort key out",
                 place,
             )
@@ -124,7 +124,7 @@ def _key_shapes(table: DeclaredTable) -> Iterator[Fault]:
             )
 
 
-def _projections(table: DeclaredTable) -> Iterator[Fault]:
+def _projection_faults(table: DeclaredTable) -> Iterator[Fault]:
     total = 0
     for index in table.schema.indexes:
         if not isinstance(index.project, tuple):
@@ -158,16 +158,16 @@ def _bound_keys(table: DeclaredTable) -> Iterator[tuple[str, BoundKey]]:
             yield entity.name, bound
 
 
-def _key_types(table: DeclaredTable) -> Iterator[Fault]:
+def _key_type_faults(table: DeclaredTable) -> Iterator[Fault]:
     types: dict[str, tuple[str, str, BoundKey]] = {}
     for entity, bound in _bound_keys(table):
         for part in bound.attributes:
             code = part.type_code
-            where = table.schema.where(bound.index)
+            owner = table.schema.where(bound.index)
             if code not in KEY_TYPES:
                 yield Fault(
                     "KP101",
-                    f"{part.attribute} is a key attribute of {where}, and {entity}.{part.fields[0]} makes it"
+                    f"{part.attribute} is a key attribute of {owner}, and {entity}.{part.fields[0]} makes it"
                     f" {_TYPES.get(code, code)}: keys are String, Number or Binary",
                     "store the field as plain data, and make the key a String that exists only while the item"
                     ' belongs in the index: key("ACTIVE", ..., only_if=F.active == True)',
@@ -175,34 +175,34 @@ def _key_types(table: DeclaredTable) -> Iterator[Fault]:
                     table.schema.place_of(bound.index),
                 )
             elif part.attribute in types and types[part.attribute][0] != code:
-                other_code, other_entity, other = types[part.attribute]
+                other_code, other_entity, other_key = types[part.attribute]
                 yield Fault(
                     "KP115",
                     f"{part.attribute} is {code} for {entity} and {other_code} for {other_entity}: a key attribute has"
                     " one type, and writes of the other type fail",
                     "give both fields the same type, or separate key attributes",
                     bound.place,
-                    other.place,
+                    other_key.place,
                 )
             types.setdefault(part.attribute, (code, entity, bound))
     for spec in table.entities:
-        yield from _sentinel_types(spec)
+        yield from _sentinel_type_faults(spec)
 
 
-def _sentinel_types(entity: EntitySpec) -> Iterator[Fault]:
+def _sentinel_type_faults(entity: EntitySpec) -> Iterator[Fault]:
     """Yield a fault for each unique constraint whose guard items have a key whose type differs from the type of the
     table's key.
 
     A guard item reserves a unique value, and has a string key by default.
     """
     for rule in entity.sentinels:
-        for part, own in zip(rule.key.attributes, entity.key.attributes, strict=True):
-            if part.type_code != own.type_code:
+        for part, key_part in zip(rule.key.attributes, entity.key.attributes, strict=True):
+            if part.type_code != key_part.type_code:
                 yield Fault(
                     "KP115",
-                    f"{own.attribute} is {own.type_code} for {entity.name}, and {part.type_code} for the items that"
-                    f" keep its unique {', '.join(rule.fields)}: a key attribute has one type, and writes of the other"
-                    " type fail",
+                    f"{key_part.attribute} is {key_part.type_code} for {entity.name}, and {part.type_code} for the"
+                    f" items that keep its unique {', '.join(rule.fields)}: a key attribute has one type, and writes of"
+                    " the other type fail",
                     "make the key a String by a template, such as {number:010d}, or keep such values in a table with"
                     " Strings for keys",
                     entity.key.place,
@@ -210,7 +210,7 @@ def _sentinel_types(entity: EntitySpec) -> Iterator[Fault]:
                 )
 
 
-def _optional_keys(table: DeclaredTable) -> Iterator[Fault]:
+def _optional_key_faults(table: DeclaredTable) -> Iterator[Fault]:
     for entity in table.entities:
         for name in entity.key.fields:
             if entity.fields[name].optional:
@@ -224,7 +224,7 @@ def _optional_keys(table: DeclaredTable) -> Iterator[Fault]:
                 )
 
 
-def _expiry(table: DeclaredTable) -> Iterator[Fault]:
+def _expiry_faults(table: DeclaredTable) -> Iterator[Fault]:
     if len(table.schema.ttls) > 1:
         names = ", ".join(ttl.attribute for ttl in table.schema.ttls)
         yield Fault(

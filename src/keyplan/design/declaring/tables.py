@@ -78,13 +78,13 @@ class Table:
         Requests still contain the existence conditions of creates, replaces, updates and checks, version conditions,
         the guard items that reserve unique values, and index keys.
         """
-        listed = as_tuple("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
+        index_tuple = as_tuple("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
         ttls = () if ttl is None else as_tuple("ttl", ttl, (str, TTL), 'write ttl="expires_at", the attribute\'s name')
         self.schema = Schema(
             name=name,
             partition=pk,
             sort=sk,
-            indexes=tuple(replace(index, partition=index.partition or (pk,)) for index in listed),
+            indexes=tuple(replace(index, partition=index.partition or (pk,)) for index in index_tuple),
             ttls=tuple(TTL(attribute) if isinstance(attribute, str) else attribute for attribute in ttls),
             stream=stream,
             billing=OnDemand() if billing is None else billing,
@@ -135,14 +135,16 @@ class Table:
             raise invalid_option("indexes", indexes, "not a mapping", 'write indexes={"by_owner": key(...)}')
         check_text("version", version, may_be_none=True)
         check_text("name", name, may_be_none=True)
-        stored = (
+        stored_key_fields = (
             store_key_fields
             if isinstance(store_key_fields, bool)
             else as_tuple("store_key_fields", store_key_fields, str, 'write True, False or store_key_fields=["field"]')
         )
         uniques = as_tuple("unique", unique, (str, Unique), 'write unique=["field"], or unique("field", "other")')
-        several = list(found_by) if isinstance(found_by, tuple) else found_by  # a nested tuple names a combination
-        lookups = as_tuple("found_by", several, (str, tuple), 'write found_by=["field", ("one", "other")]')
+        found_by_list = (
+            list(found_by) if isinstance(found_by, tuple) else found_by
+        )  # a nested tuple names a combination
+        lookups = as_tuple("found_by", found_by_list, (str, tuple), 'write found_by=["field", ("one", "other")]')
 
         def declare_entity(model: M) -> M:
             spec = bind_entity(
@@ -155,7 +157,7 @@ class Table:
                 found_by=lookups,
                 volume=volume,
                 name=name,
-                store_key_fields=stored,
+                store_key_fields=stored_key_fields,
                 place=place,
                 siblings=self.entities,
             )

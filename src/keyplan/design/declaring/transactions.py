@@ -12,11 +12,11 @@ from pydantic import BaseModel
 from keyplan.design.arguments import checked_call
 from keyplan.design.declaring.argument_checks import (
     ArgumentCheck,
+    allow_unset,
     build_checks,
     declared_type,
     has_validator,
     instance_check,
-    or_unset,
     with_validators,
 )
 from keyplan.design.declaring.patterns import Facts, Pattern, TransactionCall, Write, WriteCall, as_claims
@@ -89,16 +89,19 @@ class Transaction(Pattern[P, None]):
                 values = source.values if isinstance(source, Each) else source
                 if not isinstance(values, Param):
                     continue
-                several, model = isinstance(source, Each), check.instance_of
+                is_repeated, model = isinstance(source, Each), check.instance_of
                 if values._path:
-                    several, (model, _) = False, without_none(values._annotation)
+                    is_repeated, (model, _) = False, without_none(values._annotation)
                 if isinstance(model, type) and (not values._path or issubclass(model, BaseModel)):
-                    instances.setdefault(values._name, instance_check(values._name, model, several=several))
+                    instances.setdefault(values._name, instance_check(values._name, model, is_collection=is_repeated))
                 elif not values._path:
-                    expected.setdefault(values._name, declared_type(values, check.expected, each=several))
-        typed = build_checks({name: kind for name, kind in expected.items() if name not in instances})
-        unset = {name for name, param in self.parameters.items() if may_be_unset(param)}
-        checks = (*instances.values(), *(or_unset(check) if check.parameter in unset else check for check in typed))
+                    expected.setdefault(values._name, declared_type(values, check.expected, is_repeated=is_repeated))
+        typed_checks = build_checks({name: kind for name, kind in expected.items() if name not in instances})
+        may_be_unset_names = {name for name, param in self.parameters.items() if may_be_unset(param)}
+        checks = (
+            *instances.values(),
+            *(allow_unset(check) if check.parameter in may_be_unset_names else check for check in typed_checks),
+        )
         return tuple(self._with_validators(check) for check in checks)
 
     def _with_validators(self, check: ArgumentCheck) -> ArgumentCheck:
@@ -139,14 +142,14 @@ def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
                 fix=f"hand it a {model.__name__}, such as a parameter of the transaction",
             )
     _check_constants(call, transaction)
-    varying = [source for source in call.arguments.values() if isinstance(source, Each)]
-    if len(varying) > 1:
+    repeated = [source for source in call.arguments.values() if isinstance(source, Each)]
+    if len(repeated) > 1:
         raise DesignError(
             f"{transaction.name} varies two arguments of {call.pattern.name}",
             place=transaction.place,
             fix="give one argument as each(...); pass a list of small objects where two values belong together",
         )
-    return TransactionStep(call, varying[0] if varying else None)
+    return TransactionStep(call, repeated[0] if repeated else None)
 
 
 def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> None:

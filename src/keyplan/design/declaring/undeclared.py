@@ -37,7 +37,7 @@ from keyplan.design.planning.plan import Plan
 
 E = TypeVar("E", bound=Entity)
 R = TypeVar("R", bound=ReadModel)
-_MOST_SHAPES = 1024
+_MAX_SHAPES = 1024
 
 
 class FindCountOptions(TypedDict, total=False):
@@ -147,8 +147,8 @@ _MODEL_CLASS = type(Entity)
 """The metaclass of entities and views. Comparing a class's type with it is faster than calling issubclass."""
 
 
-def _check_class(method: str, entity: object, of: type[ReadModel]) -> None:
-    if not (isinstance(entity, type) and issubclass(entity, of)):
+def _check_class(method: str, entity: object, base_class: type[ReadModel]) -> None:
+    if not (isinstance(entity, type) and issubclass(entity, base_class)):
         raise TypeError(f"{method}() expects an entity class, got {type(entity).__name__}: {shorten(entity)}")
 
 
@@ -259,7 +259,7 @@ class _QueryShape:
         pattern = _shapes.get(shape)
         if pattern is None:
             pattern = self._pattern()
-            _keep_shape(shape, pattern)
+            _cache_pattern(shape, pattern)
         return pattern.call(self._values)
 
     def _pattern(self) -> UndeclaredPattern:
@@ -277,8 +277,8 @@ class _QueryShape:
             undeclared=_label(self._kind, specs, index),
         )
         name = f"{self._kind}({names})" if index is None else f'{self._kind}({names}, index="{index}")'
-        span = self._condition.range
-        sources = [*self._condition.sort.values(), *((span.low, span.high) if span is not None else ())]
+        range_ = self._condition.range
+        sources = [*self._condition.sort.values(), *((range_.low, range_.high) if range_ is not None else ())]
         optional = [source._name for source in sources if isinstance(source, Param)]
         return UndeclaredPattern(self._kind, name, self._parameters, self._condition, make_plan=make, optional=optional)
 
@@ -289,15 +289,15 @@ class _QueryShape:
         if isinstance(value, EveryShard):
             self._shape.append(EveryShard)
             return value
-        number, unique = 1, name
-        while unique in self._values:
+        number, parameter_name = 1, name
+        while parameter_name in self._values:
             number += 1
-            unique = f"{name} ({number})"
-        param = self._parameters[unique] = Param(unique, annotation)
-        several = isinstance(value, Each)
-        self._values[unique] = value.values if isinstance(value, Each) else value
-        self._shape += (unique, several)
-        return Each(param) if several else param
+            parameter_name = f"{name} ({number})"
+        param = self._parameters[parameter_name] = Param(parameter_name, annotation)
+        is_each = isinstance(value, Each)
+        self._values[parameter_name] = value.values if isinstance(value, Each) else value
+        self._shape += (parameter_name, is_each)
+        return Each(param) if is_each else param
 
     def _key_condition(self, condition: KeyCondition) -> KeyCondition:
         partition_text, sort_text = condition.partition_text, condition.sort_text
@@ -331,13 +331,13 @@ class _QueryShape:
         self._value(text, name, str)
         return f"{{{name}}}"
 
-    def _range(self, span: Range, sort: Mapping[str, Source]) -> Range:
-        name = span.field or next(
+    def _range(self, range_: Range, sort: Mapping[str, Source]) -> Range:
+        name = range_.field or next(
             (field for field in _sort_fields(self._entities, self._options.get("index")) if field not in sort), "sk"
         )
-        self._shape += ("range", span.op, span.field)
-        low = self._value(span.low, name)
-        return Range(span.op, span.field, low, self._value(span.high, name) if span.op == "between" else None)
+        self._shape += ("range", range_.op, range_.field)
+        low = self._value(range_.low, name)
+        return Range(range_.op, range_.field, low, self._value(range_.high, name) if range_.op == "between" else None)
 
     def _filter(self, condition: Condition) -> Condition:
         self._shape.append(type(condition))
@@ -392,9 +392,9 @@ _shapes: dict[tuple[Any, ...], UndeclaredPattern] = {}
 _lock = threading.Lock()
 
 
-def _keep_shape(shape: tuple[Any, ...], pattern: UndeclaredPattern) -> None:
+def _cache_pattern(shape: tuple[Any, ...], pattern: UndeclaredPattern) -> None:
     """Cache the pattern of a query shape, and evict the oldest pattern if the cache is full."""
     with _lock:
-        if len(_shapes) >= _MOST_SHAPES:
+        if len(_shapes) >= _MAX_SHAPES:
             _shapes.pop(next(iter(_shapes)))
         _shapes[shape] = pattern

@@ -109,10 +109,10 @@ def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
         elif origin is Literal and None in get_args(annotation):
             annotation, optional = Literal[tuple(choice for choice in get_args(annotation) if choice is not None)], True
         elif origin in {Union, types.UnionType} and type(None) in get_args(annotation):
-            rest = tuple(part for part in get_args(annotation) if part is not type(None))
-            annotation, optional = (rest[0] if len(rest) == 1 else Union[rest]), True  # noqa: UP007 - created at run time
-        elif (named := without_alias(annotation)) is not annotation:
-            annotation = named
+            members = tuple(part for part in get_args(annotation) if part is not type(None))
+            annotation, optional = (members[0] if len(members) == 1 else Union[members]), True  # noqa: UP007 - created at run time
+        elif (resolved := without_alias(annotation)) is not annotation:
+            annotation = resolved
         else:
             return annotation, optional, metadata
 
@@ -125,11 +125,11 @@ def without_unset(annotation: Any) -> Any:
         return annotation if inner is annotation.__origin__ else Annotated[(inner, *annotation.__metadata__)]
     if origin in {Union, types.UnionType} and Unset in get_args(annotation):
         return Union[tuple(part for part in get_args(annotation) if part is not Unset)]  # noqa: UP007 - at run time
-    named = without_alias(annotation)
-    if named is annotation:
+    resolved = without_alias(annotation)
+    if resolved is annotation:
         return annotation
-    bare = without_unset(named)
-    return annotation if bare is named else bare
+    bare = without_unset(resolved)
+    return annotation if bare is resolved else bare
 
 
 def without_alias(annotation: Any) -> Any:
@@ -141,15 +141,15 @@ def _is_alias(annotation: Any) -> bool:
     return type(annotation).__name__ == "TypeAliasType"  # typing has the class since Python 3.12
 
 
-def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
+def _is_recursive(annotation: Any, enclosing: frozenset[Any]) -> bool:
     if _is_alias(annotation):
-        return annotation in within or _is_recursive(annotation.__value__, within | {annotation})
+        return annotation in enclosing or _is_recursive(annotation.__value__, enclosing | {annotation})
     if isinstance(annotation, (str, ForwardRef)):
         return True
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin in {Literal, Annotated}:
         parts = parts[:1] if origin is Annotated else ()
-    return any(_is_recursive(part, within) for part in parts)
+    return any(_is_recursive(part, enclosing) for part in parts)
 
 
 def annotation_with_limits(info: FieldInfo) -> Any:
@@ -399,15 +399,15 @@ def write_time_of(info: FieldInfo, annotation: Any) -> WriteEvent | None:
 
     Raises UnstorableTypeError if a field that stores a write time is not a datetime.
     """
-    mark = next((mark for mark in info.metadata if isinstance(mark, WriteTime)), None)
-    if mark is None:
+    write_time = next((write_time for write_time in info.metadata if isinstance(write_time, WriteTime)), None)
+    if write_time is None:
         return None
     if not (isinstance(annotation, type) and issubclass(annotation, datetime)):
         raise UnstorableTypeError(
-            f"{mark.word}() is the time of a write",
-            f"declare it as a datetime: {mark.event}_at: datetime = {mark.word}()",
+            f"{write_time.word}() is the time of a write",
+            f"declare it as a datetime: {write_time.event}_at: datetime = {write_time.word}()",
         )
-    return mark.event
+    return write_time.event
 
 
 def attribute_of(info: FieldInfo) -> Attribute:
@@ -416,36 +416,44 @@ def attribute_of(info: FieldInfo) -> Attribute:
 
     If the Attribute does not set a name, a serialization alias is used as the attribute name.
     """
-    marks = [mark for mark in info.metadata if isinstance(mark, Attribute)] or list(_attributes_in(info.annotation))
-    mark = marks[-1] if marks else Attribute()
+    candidates = [settings for settings in info.metadata if isinstance(settings, Attribute)] or list(
+        _attributes_in(info.annotation)
+    )
+    settings = candidates[-1] if candidates else Attribute()
     # Fields with serialization aliases are stored under their aliases.
-    return replace(mark, name=info.serialization_alias) if mark.name is None and info.serialization_alias else mark
+    return (
+        replace(settings, name=info.serialization_alias)
+        if settings.name is None and info.serialization_alias
+        else settings
+    )
 
 
 def _attributes_in(annotation: Any) -> Iterator[Attribute]:
     origin = get_origin(annotation)
     if origin is Annotated:
-        yield from (mark for mark in annotation.__metadata__ if isinstance(mark, Attribute))
+        yield from (entry for entry in annotation.__metadata__ if isinstance(entry, Attribute))
         yield from _attributes_in(annotation.__origin__)
     elif origin in {Union, types.UnionType}:
         for part in get_args(annotation):
             yield from _attributes_in(part)
 
 
-def check_attribute(mark: Attribute, annotation: Any) -> None:
+def check_attribute(settings: Attribute, annotation: Any) -> None:
     """Raise UnstorableTypeError if the storage settings of a field are not valid for its type. For example, `stored` is
     valid only for a datetime.
     """
-    if not (mark.name is None or (isinstance(mark.name, str) and mark.name)):
-        raise UnstorableTypeError(f"Attribute({mark.name!r}) names no attribute", 'write Attribute("name")')
-    if mark.kind is not None and mark.kind not in _KINDS:
-        raise UnstorableTypeError(f"unknown kind={mark.kind!r}", f"use {' or '.join(map(repr, _KINDS))}")
-    if mark.stored is None:
+    if not (settings.name is None or (isinstance(settings.name, str) and settings.name)):
+        raise UnstorableTypeError(f"Attribute({settings.name!r}) names no attribute", 'write Attribute("name")')
+    if settings.kind is not None and settings.kind not in _KINDS:
+        raise UnstorableTypeError(f"unknown kind={settings.kind!r}", f"use {' or '.join(map(repr, _KINDS))}")
+    if settings.stored is None:
         return
-    if mark.stored not in _STORED_AS:
-        raise UnstorableTypeError(f"unknown stored={mark.stored!r}", f"use {' or '.join(map(repr, _STORED_AS))}")
+    if settings.stored not in _STORED_AS:
+        raise UnstorableTypeError(f"unknown stored={settings.stored!r}", f"use {' or '.join(map(repr, _STORED_AS))}")
     if not (isinstance(annotation, type) and issubclass(annotation, datetime)):
-        raise UnstorableTypeError(f"stored={mark.stored!r} is for a datetime", "leave it out, or make it a datetime")
+        raise UnstorableTypeError(
+            f"stored={settings.stored!r} is for a datetime", "leave it out, or make it a datetime"
+        )
 
 
 def check_union_attributes(annotation: Any) -> None:
@@ -517,20 +525,20 @@ Validation would decode a stored value a second time.
 """
 
 
-def check_decoding_types(annotation: Any, marks: Sequence[Any] = ()) -> None:
+def check_decoding_types(annotation: Any, metadata: Sequence[Any] = ()) -> None:
     """Raise UnstorableTypeError for types that decode their input, such as Base64Bytes and Json, including nested
     types.
 
-    `marks` is the metadata of the field.
+    `metadata` is the metadata of the field.
     """
     annotation = without_alias(annotation)
     parts = () if get_origin(annotation) is Literal else get_args(annotation)
     if get_origin(annotation) is Annotated:
-        parts, marks = parts[:1], [*marks, *annotation.__metadata__]
-    for mark in marks:
-        for kind, what, fix in _DECODING:
-            if isinstance(mark, kind) or mark is kind:
-                raise UnstorableTypeError(f"{what} decoded by the model, but stored values are already decoded", fix)
+        parts, metadata = parts[:1], [*metadata, *annotation.__metadata__]
+    for entry in metadata:
+        for kind, subject, fix in _DECODING:
+            if isinstance(entry, kind) or entry is kind:
+                raise UnstorableTypeError(f"{subject} decoded by the model, but stored values are already decoded", fix)
     if annotation is JsonValue:
         raise UnstorableTypeError(
             "numbers are read as int and Decimal, and a JsonValue does not accept Decimal",
@@ -560,12 +568,12 @@ def check_round_trip(annotation: Any) -> None:
 def _check_union(parts: tuple[Any, ...]) -> None:
     for part, other in permutations(parts, 2):
         first, second = _class_of(part), _class_of(other)
-        for removed, read in _READ_AS:
+        for written_types, read_type in _READ_AS:
             if (
-                second is read
+                second is read_type
                 and first is not second
-                and issubclass(first, removed)
-                and not _is_same_value(first, read)
+                and issubclass(first, written_types)
+                and not _is_same_value(first, read_type)
             ):
                 raise UnstorableTypeError(
                     f"a {first.__name__} of the union would be read back as {second.__name__}: both are stored alike",
@@ -573,22 +581,22 @@ def _check_union(parts: tuple[Any, ...]) -> None:
                 )
 
 
-def _is_same_value(kind: type, read: type) -> bool:
-    """Return True if values of type `kind` equal the values that are read back as type `read`.
+def _is_same_value(kind: type, read_type: type) -> bool:
+    """Return True if values of type `kind` equal the values that are read back as type `read_type`.
 
     For example, a member of a StrEnum equals a str.
     """
-    return issubclass(kind, read) and not issubclass(kind, datetime)
+    return issubclass(kind, read_type) and not issubclass(kind, datetime)
 
 
 def _check_map_keys(annotation: Any) -> None:
     """Raise UnstorableTypeError for a dict type whose keys cannot be restored from strings."""
     bare, optional = without_none(annotation)
     choices = get_args(bare) if get_origin(bare) is Literal else ()
-    fits = (
+    is_restorable = (
         all(isinstance(choice, str) for choice in choices) if choices else issubclass(_class_of(bare), _MAP_KEY_TYPES)
     )
-    if optional or not fits:
+    if optional or not is_restorable:
         raise UnstorableTypeError(
             f"keys of a dict are stored as text, and {getattr(annotation, '__name__', annotation)} cannot be restored"
             " from that",

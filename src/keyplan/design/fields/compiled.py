@@ -43,27 +43,34 @@ def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
     The function raises an exception in IRREGULAR if a required attribute is missing or an attribute has another type.
     """
     scope: dict[str, Any] = {"Decimal": Decimal}
-    needed, rest = [], []
-    for place, field in enumerate(fields):
-        scope[f"decode{place}"] = plain_decoder(field) or field.decode
+    required_fields, optional_lines = [], []
+    for number, field in enumerate(fields):
+        scope[f"decode{number}"] = plain_decoder(field) or field.decode
         if field.is_needed:
-            needed.append(f"{field.name!r}: {_decoded(field, place, f'item[{field.attribute!r}]')}")
+            required_fields.append(f"{field.name!r}: {_decoded(field, number, f'item[{field.attribute!r}]')}")
         else:
-            rest.append(f"    stored = get({field.attribute!r})")
-            rest.append(f"    if stored is not None: values[{field.name!r}] = {_decoded(field, place, 'stored')}")
-    lines = [f"    values = {{{', '.join(needed)}}}", "    get = item.get", *rest, "    return values"]
+            optional_lines.append(f"    stored = get({field.attribute!r})")
+            optional_lines.append(
+                f"    if stored is not None: values[{field.name!r}] = {_decoded(field, number, 'stored')}"
+            )
+    lines = [
+        f"    values = {{{', '.join(required_fields)}}}",
+        "    get = item.get",
+        *optional_lines,
+        "    return values",
+    ]
     decode: ItemDecoder = _define_function("def made(item):", lines, scope)
     return decode
 
 
-def _decoded(field: StoredField, place: int, stored: str) -> str:
+def _decoded(field: StoredField, number: int, stored: str) -> str:
     """Return the source expression that decodes a field.
 
-    `stored` is the expression for the attribute value. `place` is the number that identifies the field in names in the
+    `stored` is the expression for the attribute value. `number` is the number that identifies the field in names in the
     generated code.
     """
     if plain_decoder(field) is None:
-        return f"decode{place}({stored})"
+        return f"decode{number}({stored})"
     content = f"{stored}[{field.type_code!r}]"
     if field.type_code in {"S", "BOOL"}:
         return content
@@ -71,7 +78,7 @@ def _decoded(field: StoredField, place: int, stored: str) -> str:
         return f"{field.annotation.__name__}({content})"
     if field.type_code == "L" and _is_list_of_text(field):
         return f"[member['S'] for member in {content}]"
-    return f"decode{place}({content})"
+    return f"decode{number}({content})"
 
 
 def _is_list_of_text(field: StoredField) -> bool:
@@ -82,12 +89,16 @@ def _is_list_of_text(field: StoredField) -> bool:
 
 
 def item_reader(
-    model: type[BaseModel], fields: Mapping[str, StoredField], otherwise: ItemReader, *, always: Collection[str] = ()
+    model: type[BaseModel],
+    fields: Mapping[str, StoredField],
+    fallback: ItemReader,
+    *,
+    always_present: Collection[str] = (),
 ) -> ItemReader | None:
     """Return a function that converts an item to an object, or None if pydantic must validate the values.
 
-    `fields` are all fields of the model. `always` are the names of fields whose attributes are always present, although
-    they may be optional. The function passes items that it cannot decode to `otherwise`.
+    `fields` are all fields of the model. `always_present` are the names of fields whose attributes are always present,
+    although they may be optional. The function passes items that it cannot decode to `fallback`.
     """
     if fields.keys() != model.model_fields.keys() or not _constructs_plainly(model):
         return None
@@ -96,17 +107,19 @@ def item_reader(
         "new": object.__new__,
         "model": model,
         "all_fields": frozenset(fields),
-        "otherwise": otherwise,
+        "otherwise": fallback,
         "irregular": IRREGULAR,
         **{f"set_{name.strip('_')}": vars(BaseModel)[name].__set__ for name in _STATE},
     }
-    needed: list[str] = []
+    required_fields: list[str] = []
     lines: list[str] = []
-    for place, name in enumerate(model.model_fields):
+    for number, name in enumerate(model.model_fields):
         field = fields[name]
-        absent = None if name in always else _absent(field, place, scope)
+        absent = None if name in always_present else _absent(field, number, scope)
         code = f"stored[{field.type_code!r}]"
-        content = _exact(field, place, scope, code if absent else f"item[{field.attribute!r}][{field.type_code!r}]")
+        content = _exact_expression(
+            field, number, scope, code if absent else f"item[{field.attribute!r}][{field.type_code!r}]"
+        )
         if content is None:
             return None
         if absent is not None and absent.is_given:
@@ -120,12 +133,12 @@ def item_reader(
         elif lines:
             lines.append(f"    values[{name!r}] = {content}")
         else:
-            needed.append(f"{name!r}: {content}")
+            required_fields.append(f"{name!r}: {content}")
     lines = [
         "    try:",
         "        get = item.get",
         *(["        given = all_fields"] if lines else []),
-        f"        values = {{{', '.join(needed)}}}",
+        f"        values = {{{', '.join(required_fields)}}}",
         *(f"    {line}" for line in lines),
         "    except irregular:",
         "        return otherwise(item)",
@@ -178,39 +191,39 @@ def _constructs_plainly(model: type[BaseModel]) -> bool:
     )
 
 
-def _exact(field: StoredField, place: int, scope: dict[str, Any], content: str) -> str | None:
+def _exact_expression(field: StoredField, number: int, scope: dict[str, Any], content: str) -> str | None:
     """Return the source expression that converts the content of an attribute to a field value.
 
-    Objects that the expression refers to are added to `scope`, under names that end with the number `place`. Return
+    Objects that the expression refers to are added to `scope`, under names that end with `number`. Return
     None if pydantic must validate the value.
     """
-    annotation, _, marks = unwrap(field.info.annotation)
-    if not all(isinstance(mark, Attribute) for mark in (*marks, *field.info.metadata)):
+    annotation, _, metadata = unwrap(field.info.annotation)
+    if not all(isinstance(entry, Attribute) for entry in (*metadata, *field.info.metadata)):
         return None
     if field.stored is not None:
         return f"{field.stored}({content})" if field.type_code == "N" else _TIMESTAMP.format(content)
     if field.type_code == "L" and get_origin(annotation) is list:
-        member = _exact_member(get_args(annotation)[0])
+        member = _simple_type(get_args(annotation)[0])
         return None if member is None else f"[{member[1].format(f'member[{member[0]!r}]')} for member in {content}]"
     if field.type_code == "M" and get_origin(annotation) is dict and get_args(annotation)[0] is str:
-        member = _exact_member(get_args(annotation)[1])
-        read = "" if member is None else member[1].format(f"member[{member[0]!r}]")
-        return f"{{name: {read} for name, member in {content}.items()}}" if read else None
+        member = _simple_type(get_args(annotation)[1])
+        expression = "" if member is None else member[1].format(f"member[{member[0]!r}]")
+        return f"{{name: {expression} for name, member in {content}.items()}}" if expression else None
     if field.is_set and get_origin(annotation) in {set, frozenset}:
-        member = _exact_member(get_args(annotation)[0])
+        member = _simple_type(get_args(annotation)[0])
         if member is None or f"{member[0]}S" != field.type_code:
             return None
         members = content if member[1] == "{}" else f"[{member[1].format('member')} for member in {content}]"
         return f"{get_origin(annotation).__name__}({members})"
     choices = _choices(annotation)
     if choices is not None and field.type_code == "S":
-        scope[f"choice{place}"] = choices
-        return f"choice{place}[{content}]"
-    exact = _exact_member(annotation)
+        scope[f"choice{number}"] = choices
+        return f"choice{number}[{content}]"
+    exact = _simple_type(annotation)
     return exact[1].format(content) if exact is not None and exact[0] == field.type_code else None
 
 
-def _exact_member(annotation: Any) -> tuple[str, str] | None:
+def _simple_type(annotation: Any) -> tuple[str, str] | None:
     """Return the attribute type of a simple type, and an expression template in which {} is replaced by the content.
 
     Return None for any other type.
@@ -290,7 +303,7 @@ class _Absent(NamedTuple):
     """Whether pydantic treats the field as set. A field with its default value is not treated as set."""
 
 
-def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> _Absent | None:
+def _absent(field: StoredField, number: int, scope: dict[str, Any]) -> _Absent | None:
     """Return the value that generated code creates for a field whose attribute is absent.
 
     Objects that the generated code refers to are added to `scope`. Return None if the generated code cannot decode an
@@ -303,13 +316,13 @@ def _absent(field: StoredField, place: int, scope: dict[str, Any]) -> _Absent | 
         return _Absent("None", is_given=True) if field.optional else None
     if info.validate_default or info.default_factory_takes_validated_data:
         return None
-    scope[f"default{place}"] = info.default if info.default_factory is None else info.default_factory
+    scope[f"default{number}"] = info.default if info.default_factory is None else info.default_factory
     if info.default_factory is not None:
-        return _Absent(f"default{place}()", is_given=False)
+        return _Absent(f"default{number}()", is_given=False)
     if isinstance(info.default, _IMMUTABLE):
-        return _Absent(f"default{place}", is_given=False)
+        return _Absent(f"default{number}", is_given=False)
     scope["deepcopy"] = deepcopy
-    return _Absent(f"deepcopy(default{place})", is_given=False)
+    return _Absent(f"deepcopy(default{number})", is_given=False)
 
 
 # Items of values.
@@ -331,21 +344,21 @@ def item_encoder(
         "timestamp_text": timestamp_text,
     }
     lines = ["    item = {}"]
-    for place, field in enumerate(fields):
-        scope[f"encode{place}"] = field.encode
+    for number, field in enumerate(fields):
+        scope[f"encode{number}"] = field.encode
         lines.append(f"    value = values[{field.name!r}]")
-        for number, (test, text) in enumerate(
+        for test_number, (test, text) in enumerate(
             _SIMPLE_ENCODINGS.get(field.type_code, ()) if field.stored is None else ()
         ):
-            lines.append(f"    {'elif' if number else 'if'} {test}: item[{field.attribute!r}] = {text}")
+            lines.append(f"    {'elif' if test_number else 'if'} {test}: item[{field.attribute!r}] = {text}")
         condition = "value is not None and not ((value.__class__ is set or value.__class__ is frozenset) and not value)"
         is_first = lines[-1].startswith("    value =")
         lines.append(
-            f"    {'if' if is_first else 'elif'} {condition}: item[{field.attribute!r}] = encode{place}(value)"
+            f"    {'if' if is_first else 'elif'} {condition}: item[{field.attribute!r}] = encode{number}(value)"
         )
-    for place, (attribute, render) in enumerate(texts):
-        scope[f"render{place}"] = render
-        lines.append(f"    item[{attribute!r}] = {{'S': render{place}(values)}}")
+    for number, (attribute, render) in enumerate(texts):
+        scope[f"render{number}"] = render
+        lines.append(f"    item[{attribute!r}] = {{'S': render{number}(values)}}")
     encode: ItemEncoder = _define_function("def made(values):", [*lines, "    return item"], scope)
     return encode
 

@@ -100,9 +100,9 @@ def round_up(stored: StoredAs, value: Any) -> Any:
     if not isinstance(value, datetime):
         return value
     unit_us = 1_000_000 if stored in {"epoch_s", "iso_s"} else 1_000
-    over = value.microsecond % unit_us
+    excess_us = value.microsecond % unit_us
     try:
-        return value + timedelta(microseconds=unit_us - over) if over else value
+        return value + timedelta(microseconds=unit_us - excess_us) if excess_us else value
     except OverflowError:
         return value  # the last representable unit
 
@@ -126,11 +126,11 @@ def encoder(annotation: Any, stored: StoredAs | None = None) -> Encoder:
     return _encode_text if annotation is str else encode_value
 
 
-def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False) -> Encoder:
+def member_encoder(annotation: Any, parts: Sequence[object], *, rounds_up: bool = False) -> Encoder:
     """Return a function that encodes values at a path inside a field of type `annotation`.
 
-    `parts` are the elements of the path: names and list indexes. With `up`, timestamps are rounded up to the precision
-    of their storage format.
+    `parts` are the elements of the path: names and list indexes. With `rounds_up`, timestamps are rounded up to the
+    precision of their storage format.
     """
     stored: StoredAs | None = None
     for part in parts:
@@ -146,12 +146,12 @@ def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False
             annotation = inner[-1] if inner else object
     if stored is None:
         return encode_value
-    unit, encode = stored, _TIMESTAMP_ENCODERS[stored]
+    stored_as, encode = stored, _TIMESTAMP_ENCODERS[stored]
 
     def encoded(value: Any) -> AttributeValue:
         if not isinstance(value, datetime):
             return encode_value(value)
-        return encode(round_up(unit, value) if up else value)
+        return encode(round_up(stored_as, value) if rounds_up else value)
 
     return encoded
 
@@ -184,10 +184,10 @@ def _encode_model(model: BaseModel) -> dict[str, AttributeValue]:
 @lru_cache(maxsize=4096)
 def _member_encoders(model: type[BaseModel]) -> tuple[tuple[str, str, Encoder], ...]:
     """Return a tuple for each field of a nested model: the field's name, its stored name, and its encoder."""
-    marks = {name: attribute_of(info) for name, info in model.model_fields.items()}
+    settings_by_field = {name: attribute_of(info) for name, info in model.model_fields.items()}
     return tuple(
-        (name, mark.name or name, encode_value if mark.stored is None else _TIMESTAMP_ENCODERS[mark.stored])
-        for name, mark in marks.items()
+        (name, settings.name or name, encode_value if settings.stored is None else _TIMESTAMP_ENCODERS[settings.stored])
+        for name, settings in settings_by_field.items()
     )
 
 
@@ -369,12 +369,12 @@ def _decode_model(model: type[BaseModel], value: AttributeValue) -> Any:
     if "M" not in value:
         return decode_value(value)
     decoded: dict[str, Any] = {}
-    for name, attribute, decode, instead in _member_decoders(model):
+    for name, attribute, decode, make_default in _member_decoders(model):
         part = value["M"].get(attribute)
         if part is not None:
             decoded[name] = decode(part)
-        elif instead is not None:
-            decoded[name] = instead()
+        elif make_default is not None:
+            decoded[name] = make_default()
     return decoded
 
 
@@ -388,9 +388,9 @@ def _member_decoders(model: type[BaseModel]) -> tuple[tuple[str, str, Decoder, C
     """
     members = []
     for name, info in model.model_fields.items():
-        mark = attribute_of(info)
-        instead = _absent_default(info.annotation) if info.is_required() else None
-        members.append((name, mark.name or name, decoder(info.annotation, mark.stored), instead))
+        settings = attribute_of(info)
+        make_default = _absent_default(info.annotation) if info.is_required() else None
+        members.append((name, settings.name or name, decoder(info.annotation, settings.stored), make_default))
     return tuple(members)
 
 
@@ -450,17 +450,17 @@ def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> Store
     """Return the StoredField for a field of a pydantic model. `ttl` is the name of the table's TTL
     attribute, if any.
     """
-    mark = attribute_of(info)
-    attribute = mark.name or name
+    settings = attribute_of(info)
+    attribute = settings.name or name
     annotation, optional = without_none(info.annotation)
-    check_attribute(mark, annotation)
+    check_attribute(settings, annotation)
     if optional and not info.is_required() and info.default_factory is None and info.default is not None:
         raise UnstorableTypeError(
             f"it may be None, which is stored as an absent attribute, and that is read as its default {info.default!r}",
             "give it the default None, or no None in its type",
         )
     optional = optional or annotation in {Any, object}
-    stored = mark.stored
+    stored = settings.stored
     if stored is None and attribute == ttl and annotation is datetime:
         stored = "epoch_s"
     check_decoding_types(info.annotation, info.metadata)

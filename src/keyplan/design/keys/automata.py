@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from keyplan.design.keys.languages import ANY, Chain, CharSet, Language, OneOf, Repeat, Run, Word
 
-_LONGEST_RUN = 256  # a longer run counts as endless
-_MOST_REPEATS = 32
+_MAX_RUN = 256  # a longer run counts as endless
+_MAX_REPEATS = 32
 _NOTHING = CharSet(())
 
 Edge = tuple[CharSet, int]
@@ -36,10 +36,10 @@ class Automaton:
 class AutomatonBuilder:
     """Builder that creates an automaton for a concatenation of languages."""
 
-    def __init__(self, barred: CharSet = _NOTHING) -> None:
+    def __init__(self, excluded: CharSet = _NOTHING) -> None:
         self._edges: list[list[Edge]] = [[]]
         self._skips: list[list[int]] = [[]]
-        self._barred = barred
+        self._excluded = excluded
         self.end = 0
 
     def state(self) -> int:
@@ -52,23 +52,23 @@ class AutomatonBuilder:
         """Append a language: after the words of the earlier languages, the automaton accepts each word of this
         language.
         """
-        self.end = self._added(language, self.end)
+        self.end = self._add_language(language, self.end)
 
     def add_anything(self) -> None:
         """Append the language of all strings, including the empty string."""
         self.add(Run(ANY, 0, None))
 
-    def add_without(self, language: Language, delimiter: str, barred: CharSet) -> None:
+    def add_delimited(self, language: Language, delimiter: str, excluded: CharSet) -> None:
         """Append the words of a language that a delimiter can follow without ambiguity.
 
-        Two kinds of words are excluded: words that contain the delimiter or a character in `barred`, and words whose
+        Two kinds of words are excluded: words that contain the delimiter or a character in `excluded`, and words whose
         last characters, followed by the first characters of the delimiter, form the delimiter. A parser would end such
         a word too early.
         """
-        builder = AutomatonBuilder(barred | CharSet.of(delimiter) if len(delimiter) == 1 else barred)
+        builder = AutomatonBuilder(excluded | CharSet.of(delimiter) if len(delimiter) == 1 else excluded)
         builder.add(language)
         inner = builder.machine()
-        self.add_machine(_without(inner, delimiter) if len(delimiter) > 1 else inner)
+        self.add_machine(_without_ambiguous_words(inner, delimiter) if len(delimiter) > 1 else inner)
 
     def add_machine(self, machine: Automaton) -> None:
         """Append the language of another automaton."""
@@ -84,103 +84,104 @@ class AutomatonBuilder:
 
     def machine(self) -> Automaton:
         """Return the automaton without empty transitions and dead states."""
-        reach = [self._closure(state) for state in range(len(self._edges))]
+        closures = [self._closure(state) for state in range(len(self._edges))]
         edges = tuple(
-            tuple(edge for inner in reach[state] for edge in self._edges[inner]) for state in range(len(reach))
+            tuple(edge for reachable in closures[state] for edge in self._edges[reachable])
+            for state in range(len(closures))
         )
-        ends = frozenset(state for state, inner in enumerate(reach) if self.end in inner)
-        return _trimmed(Automaton(0, edges, ends))
+        ends = frozenset(state for state, reachable in enumerate(closures) if self.end in reachable)
+        return _trim(Automaton(0, edges, ends))
 
     def _closure(self, state: int) -> set[int]:
-        reached, waiting = {state}, [state]
-        while waiting:
-            for target in self._skips[waiting.pop()]:
+        reached, pending = {state}, [state]
+        while pending:
+            for target in self._skips[pending.pop()]:
                 if target not in reached:
                     reached.add(target)
-                    waiting.append(target)
+                    pending.append(target)
         return reached
 
-    def _added(self, language: Language, at: int) -> int:
+    def _add_language(self, language: Language, state: int) -> int:
         match language:
             case Word(text):
                 for character in text:
-                    at = self._step(at, CharSet.of(character))
-                return at
+                    state = self._add_edge(state, CharSet.of(character))
+                return state
             case Run(chars, low, high):
-                return self._repeated(low, None if high is None or high > _LONGEST_RUN else high, at, chars)
+                return self._add_repetitions(low, None if high is None or high > _MAX_RUN else high, state, chars)
             case Repeat(part, low, high):
-                return self._repeated(low, None if high is None or high > _MOST_REPEATS else high, at, part)
+                return self._add_repetitions(low, None if high is None or high > _MAX_REPEATS else high, state, part)
             case Chain(parts):
                 for part in parts:
-                    at = self._added(part, at)
-                return at
+                    state = self._add_language(part, state)
+                return state
             case OneOf(options):
-                return self._one_of(options, at)
+                return self._add_union(options, state)
 
-    def _step(self, at: int, chars: CharSet) -> int:
+    def _add_edge(self, state: int, chars: CharSet) -> int:
         target = self.state()
-        self._edges[at].append((chars.minus(self._barred) if self._barred else chars, target))
+        self._edges[state].append((chars.minus(self._excluded) if self._excluded else chars, target))
         return target
 
-    def _one_of(self, options: tuple[Language, ...], at: int) -> int:
+    def _add_union(self, options: tuple[Language, ...], state: int) -> int:
         end = self.state()
         texts = [option.text for option in options if isinstance(option, Word)]
-        self._add_words(texts, at, end)
+        self._add_words(texts, state, end)
         for option in options:
             if isinstance(option, Word):
                 continue
             start = self.state()
-            self._skips[at].append(start)
-            self._skips[self._added(option, start)].append(end)
+            self._skips[state].append(start)
+            self._skips[self._add_language(option, start)].append(end)
         return end
 
-    def _add_words(self, texts: list[str], at: int, end: int) -> None:
-        """Add paths for fixed strings from the state `at` to the state `end`. Strings with a common prefix share the
-        states of the prefix.
+    def _add_words(self, texts: list[str], start: int, target: int) -> None:
+        """Add paths for fixed strings from the state `start` to the state `target`. Strings with a common prefix share
+        the states of the prefix.
         """
-        reached = {"": at}
+        states = {"": start}
         for text in texts:
             for size in range(1, len(text) + 1):
-                if text[:size] not in reached:
-                    reached[text[:size]] = self._step(reached[text[: size - 1]], CharSet.of(text[size - 1]))
-            self._skips[reached[text]].append(end)
+                if text[:size] not in states:
+                    states[text[:size]] = self._add_edge(states[text[: size - 1]], CharSet.of(text[size - 1]))
+            self._skips[states[text]].append(target)
 
-    def _repeated(self, low: int, high: int | None, at: int, part: CharSet | Language) -> int:
-        """Add transitions for `low` to `high` repetitions of `part`, starting at the state `at`.
+    def _add_repetitions(self, low: int, high: int | None, state: int, part: CharSet | Language) -> int:
+        """Add transitions for `low` to `high` repetitions of `part`, starting at the state `state`.
 
         Return the state after the last repetition. A `high` of None means unlimited.
         """
 
-        def once(start: int) -> int:
-            return self._step(start, part) if isinstance(part, CharSet) else self._added(part, start)
+        def add_repetition(start: int) -> int:
+            return self._add_edge(start, part) if isinstance(part, CharSet) else self._add_language(part, start)
 
         for _ in range(low):
-            at = once(at)
+            state = add_repetition(state)
         end = self.state()
-        self._skips[at].append(end)
+        self._skips[state].append(end)
         if high is None:
-            self._skips[once(end)].append(end)
+            self._skips[add_repetition(end)].append(end)
             return end
         for _ in range(high - low):
-            at = once(at)
-            self._skips[at].append(end)
+            state = add_repetition(state)
+            self._skips[state].append(end)
         return end
 
 
-def _trimmed(machine: Automaton) -> Automaton:
+def _trim(machine: Automaton) -> Automaton:
     """Return the automaton without edges that have no characters or lead to dead states."""
     sources: dict[int, list[int]] = {}
-    for state, leaving in enumerate(machine.edges):
-        for chars, target in leaving:
+    for state, outgoing in enumerate(machine.edges):
+        for chars, target in outgoing:
             if chars:
                 sources.setdefault(target, []).append(state)
-    alive, waiting = set(machine.ends), list(machine.ends)
-    while waiting:
-        for source in sources.get(waiting.pop(), ()):
+    alive, pending = set(machine.ends), list(machine.ends)
+    while pending:
+        for source in sources.get(pending.pop(), ()):
             if source not in alive:
                 alive.add(source)
-                waiting.append(source)
-    edges = [tuple(edge for edge in leaving if edge[0] and edge[1] in alive) for leaving in machine.edges]
+                pending.append(source)
+    edges = [tuple(edge for edge in outgoing if edge[0] and edge[1] in alive) for outgoing in machine.edges]
     return Automaton(machine.start, tuple(edges), machine.ends)
 
 
@@ -191,27 +192,29 @@ def without_empty(machine: Automaton) -> Automaton:
     return Automaton(len(machine.edges), (*machine.edges, machine.edges[machine.start]), machine.ends)
 
 
-def _without(machine: Automaton, delimiter: str) -> Automaton:
+def _without_ambiguous_words(machine: Automaton, delimiter: str) -> Automaton:
     """Return an automaton without the words after which the position of a delimiter is ambiguous.
 
     The automaton accepts a word only if `word + delimiter` contains the delimiter at its end and nowhere else.
     """
     width = len(delimiter)
     singles = [CharSet.of(character) for character in dict.fromkeys(delimiter)]
-    rest = ANY
+    other_chars = ANY
     for single in singles:
-        rest = rest.minus(single)
+        other_chars = other_chars.minus(single)
     steps = [
-        [(single, _overlap(delimiter[:k] + chr(single.lowest), delimiter)) for single in singles] + [(rest, 0)]
+        [(single, _overlap(delimiter[:k] + chr(single.lowest), delimiter)) for single in singles] + [(other_chars, 0)]
         for k in range(width)
     ]
     edges: list[tuple[Edge, ...]] = []
-    for leaving in machine.edges:
+    for outgoing in machine.edges:
         for k in range(width):
-            moves = [(chars.meet(c), target * width + j) for chars, target in leaving for c, j in steps[k] if j < width]
+            moves = [
+                (chars.meet(c), target * width + j) for chars, target in outgoing for c, j in steps[k] if j < width
+            ]
             edges.append(tuple((chars, target) for chars, target in moves if chars))
-    quiet = [k for k in range(width) if (delimiter[:k] + delimiter).find(delimiter) == k]
-    ends = frozenset(state * width + k for state in machine.ends for k in quiet)
+    accepting = [k for k in range(width) if (delimiter[:k] + delimiter).find(delimiter) == k]
+    ends = frozenset(state * width + k for state in machine.ends for k in accepting)
     return Automaton(machine.start * width, tuple(edges), ends)
 
 
@@ -227,16 +230,16 @@ def shared_words(left: Automaton, right: Automaton, *, visits: int = 1, variety:
     of example characters for each transition.
     """
     counts: Counter[tuple[int, int]] = Counter()
-    waiting = deque([(left.start, right.start, "")])
-    while waiting:
-        a, b, word = waiting.popleft()
+    pending = deque([(left.start, right.start, "")])
+    while pending:
+        a, b, word = pending.popleft()
         if counts[a, b] >= visits:
             continue
         counts[a, b] += 1
         if word and a in left.ends and b in right.ends:
             yield word
-        for chars, next_a in left.edges[a]:
-            for others, next_b in right.edges[b]:
+        for left_chars, next_a in left.edges[a]:
+            for right_chars, next_b in right.edges[b]:
                 if counts[next_a, next_b] < visits:
-                    common = chars.meet(others)
-                    waiting.extend((next_a, next_b, word + c) for c in (common.examples(variety) if common else ""))
+                    common = left_chars.meet(right_chars)
+                    pending.extend((next_a, next_b, word + c) for c in (common.examples(variety) if common else ""))

@@ -82,8 +82,8 @@ class MissingField(KeyError):  # noqa: N818  named after the state that it repor
         self.template = template
 
     def __str__(self) -> str:
-        where = f" of the key {self.template!r}" if self.template else ""
-        return f"the field {self.field!r}{where} has no value"
+        template_text = f" of the key {self.template!r}" if self.template else ""
+        return f"the field {self.field!r}{template_text} has no value"
 
 
 class Inline(NamedTuple):
@@ -159,8 +159,8 @@ class Encoding:
         if self.reversible and self.rounds_to is None:
             return True
         # In UTC, because local times are ambiguous when clocks are set back.
-        meant = value.astimezone(UTC) if isinstance(value, datetime) else value
-        return bool(self.decode(self.encode(value)) == meant)
+        expected = value.astimezone(UTC) if isinstance(value, datetime) else value
+        return bool(self.decode(self.encode(value)) == expected)
 
 
 def encoding_of(
@@ -286,14 +286,14 @@ def _digits_between(minimum: int | None, maximum: int | None) -> Language:
     if maximum is None or maximum > 0:
         options.append(_digits_of_range(minimum if minimum is not None and minimum > 0 else 1, maximum))
     if minimum is None or minimum < 0:
-        least = -maximum if maximum is not None and maximum < 0 else 1
-        options.append(Chain((Word("-"), _digits_of_range(least, None if minimum is None else -minimum))))
+        low = -maximum if maximum is not None and maximum < 0 else 1
+        options.append(Chain((Word("-"), _digits_of_range(low, None if minimum is None else -minimum))))
     return OneOf(tuple(options))
 
 
-def _digits_of_range(least: int, most: int | None) -> Language:
-    longest = None if most is None else len(str(most)) - 1
-    return Chain((Run(_NOT_ZERO, 1, 1), Run(DIGITS, len(str(least)) - 1, longest)))
+def _digits_of_range(low: int, high: int | None) -> Language:
+    longest = None if high is None else len(str(high)) - 1
+    return Chain((Run(_NOT_ZERO, 1, 1), Run(DIGITS, len(str(low)) - 1, longest)))
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -323,7 +323,7 @@ def _range(low: str, high: str) -> Language:
     return Run(CharSet.between(low, high), 1, 1)
 
 
-def _from_to(*pairs: tuple[Language, Language]) -> Language:
+def _union_of_pairs(*pairs: tuple[Language, Language]) -> Language:
     return OneOf(tuple(Chain(pair) for pair in pairs))
 
 
@@ -337,9 +337,9 @@ _YEAR = OneOf(
         Chain((Word("000"), _NOT_ZERO_DIGIT)),
     )
 )
-_MONTH = _from_to((Word("0"), _NOT_ZERO_DIGIT), (Word("1"), _range("0", "2")))
-_DAY = _from_to((Word("0"), _NOT_ZERO_DIGIT), (_range("1", "2"), _digits(1)), (Word("3"), _range("0", "1")))
-_HOUR = _from_to((_range("0", "1"), _digits(1)), (Word("2"), _range("0", "3")))
+_MONTH = _union_of_pairs((Word("0"), _NOT_ZERO_DIGIT), (Word("1"), _range("0", "2")))
+_DAY = _union_of_pairs((Word("0"), _NOT_ZERO_DIGIT), (_range("1", "2"), _digits(1)), (Word("3"), _range("0", "1")))
+_HOUR = _union_of_pairs((_range("0", "1"), _digits(1)), (Word("2"), _range("0", "3")))
 _SIXTY = Chain((_range("0", "5"), _digits(1)))
 _TO_MONTH = Chain((_YEAR, Word("-"), _MONTH))
 _TO_DAY = Chain((_TO_MONTH, Word("-"), _DAY))
@@ -358,11 +358,26 @@ def _iso_unit(decimals: int, name: str, rounds_to: str | None) -> TimeUnit:
     shape = "%04d-%02d-%02dT%02d:%02d:%02d" + (f".%0{decimals}d" if decimals else "") + "Z"
     unit = 10 ** (6 - decimals)  # microseconds per unit of the last decimal
 
-    def write_seconds(m: datetime) -> str:
-        return shape % (m.year, m.month, m.day, m.hour, m.minute, m.second)
+    def write_seconds(timestamp: datetime) -> str:
+        return shape % (
+            timestamp.year,
+            timestamp.month,
+            timestamp.day,
+            timestamp.hour,
+            timestamp.minute,
+            timestamp.second,
+        )
 
-    def write(m: datetime) -> str:
-        return shape % (m.year, m.month, m.day, m.hour, m.minute, m.second, m.microsecond // unit)
+    def write(timestamp: datetime) -> str:
+        return shape % (
+            timestamp.year,
+            timestamp.month,
+            timestamp.day,
+            timestamp.hour,
+            timestamp.minute,
+            timestamp.second,
+            timestamp.microsecond // unit,
+        )
 
     fraction: tuple[Language, ...] = (Word("."), _digits(decimals)) if decimals else ()
     language = Chain((_TO_SECOND, *fraction, Word("Z")))
@@ -385,17 +400,17 @@ def _epoch_unit(unit: timedelta, width: int, name: str, rounds_to: str) -> TimeU
     return TimeUnit(name, rounds_to, write, read, _digits(width), f"[0-9]{{{width}}}")
 
 
-def _period_unit(name: str, length: int, rest: str, language: Language, pattern: str) -> TimeUnit:
+def _period_unit(name: str, length: int, suffix: str, language: Language, pattern: str) -> TimeUnit:
     """Return a time unit whose strings are the first `length` characters of an ISO 8601 timestamp.
 
-    Such a string followed by `rest` is the timestamp at which the period starts.
+    Such a string followed by `suffix` is the timestamp at which the period starts.
     """
 
     def write(timestamp: date) -> str:
         return timestamp.isoformat()[:length]
 
     def read(text: str) -> datetime:
-        return datetime.fromisoformat(text + rest)
+        return datetime.fromisoformat(text + suffix)
 
     return TimeUnit(name, name, write, read, language, pattern, reversible=False)
 
@@ -456,7 +471,7 @@ def _date_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:
     def decode(text: str) -> date:
         return read(text).date()
 
-    days = unit is DATE
-    name = "" if days else unit.name
-    rounds_to = None if days else unit.rounds_to
-    return encoding_of(name, encode, decode, unit.language, unit.pattern, reversible=days, rounds_to=rounds_to)
+    is_full_date = unit is DATE
+    name = "" if is_full_date else unit.name
+    rounds_to = None if is_full_date else unit.rounds_to
+    return encoding_of(name, encode, decode, unit.language, unit.pattern, reversible=is_full_date, rounds_to=rounds_to)

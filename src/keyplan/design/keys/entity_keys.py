@@ -111,8 +111,8 @@ class BoundKey:
     place: Place
 
     def __repr__(self) -> str:
-        where = "table" if self.index is None else self.index.name
-        return f"<Key of {where}: {self.text}>"
+        owner = "table" if self.index is None else self.index.name
+        return f"<Key of {owner}: {self.text}>"
 
     @property
     def text(self) -> str:
@@ -150,19 +150,19 @@ def bind_key(
     """
     partition = index.partition if index is not None else (schema.partition,)
     sort = index.sort if index is not None else schema.key[1:]
-    what = schema.where(index)
-    _same_length(spec.partition, partition, what, "partition", spec.place)
-    _same_length(spec.sort, sort, what, "sort", spec.place)
+    owner = schema.where(index)
+    _check_length(spec.partition, partition, owner, "partition", spec.place)
+    _check_length(spec.sort, sort, owner, "sort", spec.place)
     for path in paths_of(spec.only_if):
         if path.field not in fields:
             place = path.place if path.place.line else spec.place
             raise unknown_field_error(path.field, fields, entity, place.at(f"F.{path.field}", 2))
-    plain = declared_fields(fields)
-    parts_bound = [
-        _attribute(*pair, fields=fields, plain=plain, entity=entity, place=spec.place)
+    declared = declared_fields(fields)
+    attributes = [
+        _bind_attribute(*pair, fields=fields, declared=declared, entity=entity, place=spec.place)
         for pair in zip((*partition, *sort), (*spec.partition, *spec.sort), strict=True)
     ]
-    return _bound(index, parts_bound, len(partition), spec.only_if, spec.place)
+    return _build_key(index, attributes, len(partition), spec.only_if, spec.place)
 
 
 def bind_stored_key(
@@ -182,10 +182,10 @@ def bind_stored_key(
     sort = index.sort if index is not None else schema.key[1:]
     if any(name not in parts for name in (*partition, *sort)):
         return None
-    return _bound(index, [parts[name] for name in (*partition, *sort)], len(partition), None, place)
+    return _build_key(index, [parts[name] for name in (*partition, *sort)], len(partition), None, place)
 
 
-def _bound(
+def _build_key(
     index: Index | None, parts: Sequence[BoundKeyAttribute], partition: int, only_if: Condition | None, place: Place
 ) -> BoundKey:
     """Return a key with these attributes. The first `partition` attributes form the partition key."""
@@ -193,24 +193,24 @@ def _bound(
     return BoundKey(None, *arguments) if index is None else BoundIndexKey(index, *arguments)
 
 
-def _same_length(parts: tuple[KeyPart, ...], names: tuple[str, ...], what: str, role: str, place: Place) -> None:
+def _check_length(parts: tuple[KeyPart, ...], names: tuple[str, ...], owner: str, role: str, place: Place) -> None:
     if len(parts) != len(names):
         actual = f"{len(parts)} template{'' if len(parts) == 1 else 's'}"
         raise DesignError(
-            f"the {role} key of {what} consists of {', '.join(names)}, got {actual}"
+            f"the {role} key of {owner} consists of {', '.join(names)}, got {actual}"
             if names
-            else f"{what} does not have a {role} key, got {actual}",
+            else f"{owner} does not have a {role} key, got {actual}",
             place=place,
             fix=f"write one template for each of {', '.join(names)}" if names else f"omit the {role} key",
         )
 
 
-def _attribute(
+def _bind_attribute(
     name: str,
     part: KeyPart,
     *,
     fields: Mapping[str, StoredField],
-    plain: Mapping[str, DeclaredField],
+    declared: Mapping[str, DeclaredField],
     entity: str,
     place: Place,
 ) -> BoundKeyAttribute:
@@ -218,7 +218,7 @@ def _attribute(
         if part.field not in fields:
             raise unknown_field_error(part.field, fields, entity, place.at(part.field))
         return BoundKeyAttribute(name, field=fields[part.field])
-    return BoundKeyAttribute(name, template=bind_template(part, plain, place))
+    return BoundKeyAttribute(name, template=bind_template(part, declared, place))
 
 
 def bind_template(text: str, fields: Mapping[str, DeclaredField], place: Place) -> BoundTemplate:

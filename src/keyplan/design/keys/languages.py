@@ -32,12 +32,12 @@ class CharSet:
     @classmethod
     def of(cls, characters: str) -> CharSet:
         """Return the set of the characters in a string."""
-        return _joined([(ord(character), ord(character)) for character in characters])
+        return _merge_ranges([(ord(character), ord(character)) for character in characters])
 
     @classmethod
     def between(cls, low: str, high: str) -> CharSet:
         """Return the set of characters from `low` to `high`, inclusive."""
-        return _joined([(ord(low), ord(high))]).meet(ANY)
+        return _merge_ranges([(ord(low), ord(high))]).meet(ANY)
 
     def __contains__(self, character: str) -> bool:
         point = ord(character)
@@ -47,7 +47,7 @@ class CharSet:
         return bool(self.ranges)
 
     def __or__(self, other: CharSet) -> CharSet:
-        return _joined([*self.ranges, *other.ranges])
+        return _merge_ranges([*self.ranges, *other.ranges])
 
     def meet(self, other: CharSet) -> CharSet:
         """Return the intersection of this set and another set."""
@@ -81,12 +81,12 @@ class CharSet:
         return self.ranges[-1][1]
 
     @property
-    def most_bytes(self) -> int:
+    def max_bytes(self) -> int:
         """The maximum number of UTF-8 bytes per character of the set."""
         return utf8_bytes(self.highest) if self.ranges else 0
 
     @property
-    def least_bytes(self) -> int:
+    def min_bytes(self) -> int:
         """The minimum number of UTF-8 bytes per character of the set."""
         return utf8_bytes(self.lowest) if self.ranges else 0
 
@@ -117,7 +117,7 @@ def previous_character(character: str) -> str | None:
     return chr(_SURROGATES[0] - 1) if point == _SURROGATES[1] else chr(point)
 
 
-def _joined(ranges: list[tuple[int, int]]) -> CharSet:
+def _merge_ranges(ranges: list[tuple[int, int]]) -> CharSet:
     merged: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if merged and low <= merged[-1][1] + 1:
@@ -230,8 +230,8 @@ def lengths_of(language: Language) -> tuple[int, int | None]:
         case Run(_, low, high):
             return low, high
         case Repeat(part, low, high):
-            least, most = lengths_of(part)
-            return least * low, None if most is None or high is None else most * high
+            shortest, longest = lengths_of(part)
+            return shortest * low, None if longest is None or high is None else longest * high
         case Chain(parts):
             return _summed([lengths_of(part) for part in parts])
         case OneOf(options):
@@ -244,10 +244,10 @@ def bytes_of(language: Language) -> tuple[int, int | None]:
         case Word(text):
             return len(text.encode()), len(text.encode())
         case Run(chars, low, high):
-            return low * chars.least_bytes, None if high is None else high * chars.most_bytes
+            return low * chars.min_bytes, None if high is None else high * chars.max_bytes
         case Repeat(part, low, high):
-            least, most = bytes_of(part)
-            return least * low, None if most is None or high is None else most * high
+            minimum, maximum = bytes_of(part)
+            return minimum * low, None if maximum is None or high is None else maximum * high
         case Chain(parts):
             return _summed([bytes_of(part) for part in parts])
         case OneOf(options):
@@ -255,26 +255,26 @@ def bytes_of(language: Language) -> tuple[int, int | None]:
 
 
 def _summed(sizes: list[tuple[int, int | None]]) -> tuple[int, int | None]:
-    longest = [most for _, most in sizes if most is not None]
-    return sum(least for least, _ in sizes), sum(longest) if len(longest) == len(sizes) else None
+    longest = [maximum for _, maximum in sizes if maximum is not None]
+    return sum(minimum for minimum, _ in sizes), sum(longest) if len(longest) == len(sizes) else None
 
 
 def _widest(sizes: list[tuple[int, int | None]]) -> tuple[int, int | None]:
-    longest = [most for _, most in sizes if most is not None]
-    return min(least for least, _ in sizes), max(longest) if len(longest) == len(sizes) else None
+    longest = [maximum for _, maximum in sizes if maximum is not None]
+    return min(minimum for minimum, _ in sizes), max(longest) if len(longest) == len(sizes) else None
 
 
 _ASCII = CharSet.between("\0", "\x7f")
 _BEYOND = ANY.minus(_ASCII)
 _SPACE = CharSet.of(" \t\n\r\f\v")
-_NAMED = {"d": DIGITS, "w": LETTERS | DIGITS | CharSet.of("_"), "s": _SPACE}
+_CLASS_ESCAPES = {"d": DIGITS, "w": LETTERS | DIGITS | CharSet.of("_"), "s": _SPACE}
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
 _QUANTIFIERS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _ANYTHING = Run(ANY, 0, None)
 _SPECIAL = frozenset("()[]{}*+?|^$\\.")
 
 
-class _NotUnderstoodError(Exception):
+class _UnsupportedSyntaxError(Exception):
     """Raised if a regular expression uses unsupported syntax."""
 
 
@@ -287,7 +287,7 @@ def pattern_language(pattern: str) -> Language | None:
     try:
         language = reader.alternatives(outermost=True)
         reader.expect_end()
-    except _NotUnderstoodError:
+    except _UnsupportedSyntaxError:
         return None
     return language
 
@@ -297,28 +297,28 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._position = 0
 
     def alternatives(self, *, outermost: bool) -> Language:
         """Parse alternatives separated by bars. Anchors are supported only in the outermost group."""
         options = [self._branch(outermost=outermost)]
-        while self._took("|"):
+        while self._accept("|"):
             options.append(self._branch(outermost=outermost))
         return options[0] if len(options) == 1 else OneOf(tuple(options))
 
     def expect_end(self) -> None:
-        """Raise _NotUnderstoodError if part of the expression has not been parsed."""
-        if self._at < len(self._text):
-            raise _NotUnderstoodError
+        """Raise _UnsupportedSyntaxError if part of the expression has not been parsed."""
+        if self._position < len(self._text):
+            raise _UnsupportedSyntaxError
 
     def _branch(self, *, outermost: bool) -> Language:
         parts: list[Language] = []
-        if outermost and not (self._took("^") or self._took("\\A")):
+        if outermost and not (self._accept("^") or self._accept("\\A")):
             parts.append(_ANYTHING)
-        while self._at < len(self._text) and self._peek() not in {"|", ")"}:
-            if outermost and (self._took("$") or self._took("\\z")):
-                if self._at < len(self._text) and self._peek() != "|":
-                    raise _NotUnderstoodError
+        while self._position < len(self._text) and self._peek() not in {"|", ")"}:
+            if outermost and (self._accept("$") or self._accept("\\z")):
+                if self._position < len(self._text) and self._peek() != "|":
+                    raise _UnsupportedSyntaxError
                 return _chain(parts)
             parts.append(self._repeated(self._atom()))
         return _chain([*parts, _ANYTHING] if outermost else parts)
@@ -334,104 +334,104 @@ class _Reader:
         if character == ".":
             return Run(ANY.minus(CharSet.of("\n")), 1, 1)
         if character in _SPECIAL:
-            raise _NotUnderstoodError
+            raise _UnsupportedSyntaxError
         return Run(CharSet.of(character), 1, 1)
 
     def _group(self) -> Language:
-        if self._took("?"):
-            if self._took("P<") or self._took("<"):
-                name_end = self._text.find(">", self._at)
-                if not self._text[self._at : max(name_end, self._at)].isidentifier():
-                    raise _NotUnderstoodError
-                self._at = name_end + 1
-            elif not self._took(":"):
-                raise _NotUnderstoodError
+        if self._accept("?"):
+            if self._accept("P<") or self._accept("<"):
+                name_end = self._text.find(">", self._position)
+                if not self._text[self._position : max(name_end, self._position)].isidentifier():
+                    raise _UnsupportedSyntaxError
+                self._position = name_end + 1
+            elif not self._accept(":"):
+                raise _UnsupportedSyntaxError
         language = self.alternatives(outermost=False)
-        if not self._took(")"):
-            raise _NotUnderstoodError
+        if not self._accept(")"):
+            raise _UnsupportedSyntaxError
         return language
 
     def _repeated(self, part: Language) -> Language:
         bounds = self._quantifier()
         if bounds is None:
             return part
-        self._took("?")  # greediness does not change the language
+        self._accept("?")  # greediness does not change the language
         if self._quantifier() is not None:
-            raise _NotUnderstoodError
+            raise _UnsupportedSyntaxError
         low, high = bounds
         if isinstance(part, Run) and (part.low, part.high) == (1, 1):
             return Run(part.chars, low, high)
         return Repeat(part, low, high)
 
     def _quantifier(self) -> tuple[int, int | None] | None:
-        for sign, times in _QUANTIFIERS.items():
-            if self._took(sign):
-                return times
-        if not self._took("{"):
+        for sign, bounds in _QUANTIFIERS.items():
+            if self._accept(sign):
+                return bounds
+        if not self._accept("{"):
             return None
-        end = self._text.find("}", self._at)
-        least, comma, most = self._text[self._at : max(end, self._at)].partition(",")
-        if not least.isdecimal() or (most and not most.isdecimal()):
-            raise _NotUnderstoodError
-        self._at = end + 1
-        return int(least), (int(most) if most else None) if comma else int(least)
+        end = self._text.find("}", self._position)
+        low, comma, high = self._text[self._position : max(end, self._position)].partition(",")
+        if not low.isdecimal() or (high and not high.isdecimal()):
+            raise _UnsupportedSyntaxError
+        self._position = end + 1
+        return int(low), (int(high) if high else None) if comma else int(low)
 
     def _class(self) -> CharSet:
         """Parse a character class in brackets. The result contains at least the characters that the class matches."""
-        negated = self._took("^")
+        negated = self._accept("^")
         wide, narrow = CharSet(()), CharSet(())
         first = True
         while first or self._peek() != "]":
             first = False
-            most, least = self._member()
-            wide, narrow = wide | most, narrow | least
+            member_wide, member_narrow = self._member()
+            wide, narrow = wide | member_wide, narrow | member_narrow
         self._next()
         return ANY.minus(narrow) if negated else wide
 
     def _member(self) -> tuple[CharSet, CharSet]:
-        if self._text[self._at : self._at + 2] in {"&&", "--", "~~"} or self._peek() == "[":
-            raise _NotUnderstoodError
+        if self._text[self._position : self._position + 2] in {"&&", "--", "~~"} or self._peek() == "[":
+            raise _UnsupportedSyntaxError
         character = self._next()
         if character == "\\":
             wide, narrow = self._escape()
             if wide != narrow or len(wide.ranges) != 1 or wide.lowest != wide.highest:
                 return wide, narrow
             character = chr(wide.lowest)
-        if self._peek() == "-" and self._text[self._at + 1 : self._at + 2] not in {"]", ""}:
+        if self._peek() == "-" and self._text[self._position + 1 : self._position + 2] not in {"]", ""}:
             self._next()
             last = self._next()
             if last in {"\\", "["} or last < character:
-                raise _NotUnderstoodError
+                raise _UnsupportedSyntaxError
             return (CharSet.between(character, last),) * 2
         return (CharSet.of(character),) * 2
 
     def _escape(self) -> tuple[CharSet, CharSet]:
         """Parse an escape sequence, and return a superset and a subset of the characters that it matches."""
         character = self._next()
-        named = _NAMED.get(character.lower())
-        if named is not None:
+        char_class = _CLASS_ESCAPES.get(character.lower())
+        if char_class is not None:
             if character.islower():
-                return named | _BEYOND, named
-            return ANY.minus(named), _ASCII.minus(named)
+                return char_class | _BEYOND, char_class
+            return ANY.minus(char_class), _ASCII.minus(char_class)
         if character in _CONTROLS:
             return (CharSet.of(_CONTROLS[character]),) * 2
         if character.isalnum():
-            raise _NotUnderstoodError
+            raise _UnsupportedSyntaxError
         return (CharSet.of(character),) * 2
 
     def _peek(self) -> str:
-        if self._at >= len(self._text):
-            raise _NotUnderstoodError
-        return self._text[self._at]
+        if self._position >= len(self._text):
+            raise _UnsupportedSyntaxError
+        return self._text[self._position]
 
     def _next(self) -> str:
         character = self._peek()
-        self._at += 1
+        self._position += 1
         return character
 
-    def _took(self, expected: str) -> bool:
-        if self._text.startswith(expected, self._at):
-            self._at += len(expected)
+    def _accept(self, expected: str) -> bool:
+        if self._text.startswith(expected, self._position):
+            self._position += len(expected)
             return True
         return False
 

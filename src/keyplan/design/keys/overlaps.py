@@ -63,12 +63,14 @@ def keys_overlap(left: Sequence[BoundTemplate], right: Sequence[BoundTemplate]) 
     the same value in all of them.
     """
     punctuation = _punctuation(chain.from_iterable(template.parts for template in (*left, *right)))
-    for barred in (punctuation, _NOTHING):
+    for excluded in (punctuation, _NOTHING):
         overlap = _first_shared(
-            _key_machine(left, barred), _key_machine(right, barred), lambda texts: _shared_values(left, right, texts)
+            _key_machine(left, excluded),
+            _key_machine(right, excluded),
+            lambda texts: _shared_values(left, right, texts),
         )
         if overlap is not None:
-            return replace(overlap, plain=barred is punctuation)
+            return replace(overlap, plain=excluded is punctuation)
     return None
 
 
@@ -79,11 +81,11 @@ def captures(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str]
     The query uses begins_with and the longest prefix that the known fields determine (see `BoundTemplate.prefix`). If
     possible, the result is a key that `prefix` itself cannot produce.
     """
-    overlap = captured(prefix, other, known_fields)
+    overlap = captured_overlap(prefix, other, known_fields)
     return overlap.text if overlap is not None else None
 
 
-def captured(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> Overlap | None:
+def captured_overlap(prefix: Prefix, other: BoundTemplate, known_fields: Collection[str] = ()) -> Overlap | None:
     """Return the key that `captures` returns, as an Overlap, or None if no such key exists.
 
     The right side of the overlap contains the values from which `other` produces the key.
@@ -104,19 +106,22 @@ def range_captures(template: BoundTemplate, other: BoundTemplate, known_fields: 
     if next_placeholder is None or next_placeholder.encoding.may_be_empty:
         return captures(template, other, known_fields)
     first = next_placeholder.encoding.first
-    between = CharSet.between(chr(first.lowest), chr(first.highest))
-    overlap = _first_captured(parts, lambda builder: builder.add(Run(between, 1, 1)), template, other)
+    first_chars = CharSet.between(chr(first.lowest), chr(first.highest))
+    overlap = _first_captured(parts, lambda builder: builder.add(Run(first_chars, 1, 1)), template, other)
     return overlap.text if overlap is not None else None
 
 
 def extends_template(short: BoundTemplate, long: BoundTemplate) -> bool:
     """Return True if the template `long` starts with all literal texts, fields and specs of the template `short`."""
-    ours, theirs = [_part_text(part) for part in short.parts], [_part_text(part) for part in long.parts]
-    if not isinstance(short.parts[-1], Text) or len(ours) > len(theirs):
-        return ours == theirs[: len(ours)]
-    return ours[:-1] == theirs[: len(ours) - 1] and theirs[len(ours) - 1][:2] == ("", "") and (
-        theirs[len(ours) - 1][2].startswith(ours[-1][2])
-    )  # fmt: skip
+    short_parts, long_parts = [_part_text(part) for part in short.parts], [_part_text(part) for part in long.parts]
+    if not isinstance(short.parts[-1], Text) or len(short_parts) > len(long_parts):
+        return short_parts == long_parts[: len(short_parts)]
+    counterpart = long_parts[len(short_parts) - 1]
+    return (
+        short_parts[:-1] == long_parts[: len(short_parts) - 1]
+        and counterpart[:2] == ("", "")
+        and counterpart[2].startswith(short_parts[-1][2])
+    )
 
 
 def _part_text(part: BoundPart) -> tuple[str, str, str]:
@@ -124,10 +129,13 @@ def _part_text(part: BoundPart) -> tuple[str, str, str]:
 
 
 def _first_captured(
-    parts: tuple[BoundPart, ...], then: Callable[[AutomatonBuilder], None], known_prefix: Prefix, other: BoundTemplate
+    parts: tuple[BoundPart, ...],
+    append_language: Callable[[AutomatonBuilder], None],
+    known_prefix: Prefix,
+    other: BoundTemplate,
 ) -> Overlap | None:
     """Return a key of the template `other` that starts with a string of `parts`, followed by a string of the language
-    that `then` appends to the automaton. Return None if no such key exists.
+    that `append_language` appends to the automaton. Return None if no such key exists.
 
     If possible, the result is a key that the template `known_prefix` cannot produce.
     """
@@ -140,20 +148,20 @@ def _first_captured(
         return Overlap(texts, left, right) if left is not None and right is not None else None
 
     def overlap_outside_prefix(texts: tuple[str, ...]) -> Overlap | None:
-        own = isinstance(known_prefix, BoundTemplate) and _values((known_prefix,), texts) is not None
-        return None if own else overlap_of(texts)
+        is_own_key = isinstance(known_prefix, BoundTemplate) and _values((known_prefix,), texts) is not None
+        return None if is_own_key else overlap_of(texts)
 
-    for barred in (punctuation, _NOTHING):
+    for excluded in (punctuation, _NOTHING):
         builder = AutomatonBuilder()
-        _add_parts(builder, parts, barred)
-        then(builder)
+        _add_parts(builder, parts, excluded)
+        append_language(builder)
         builder.add_anything()
-        machine, of_other = builder.machine(), _key_machine((other,), barred)
-        overlap = _first_shared(machine, of_other, overlap_outside_prefix)
+        machine, other_machine = builder.machine(), _key_machine((other,), excluded)
+        overlap = _first_shared(machine, other_machine, overlap_outside_prefix)
         if overlap is not None and not overlap.certain:
-            overlap = _first_shared(machine, of_other, overlap_of)
+            overlap = _first_shared(machine, other_machine, overlap_of)
         if overlap is not None:
-            return replace(overlap, plain=barred is punctuation)
+            return replace(overlap, plain=excluded is punctuation)
     return None
 
 
@@ -168,20 +176,20 @@ def _values_of_prefix(parts_template: BoundTemplate, text: str) -> Mapping[str, 
 
 
 def _first_shared(
-    left: Automaton, right: Automaton, make: Callable[[tuple[str, ...]], Overlap | None]
+    left: Automaton, right: Automaton, find_overlap: Callable[[tuple[str, ...]], Overlap | None]
 ) -> Overlap | None:
     """Return the first shared key that can be verified. If the automata share keys but none of them can be verified,
     return an unverified one.
 
-    Return None if the automata do not share a key. `make` returns the overlap for the strings of a key, or None if the
-    key cannot be verified.
+    Return None if the automata do not share a key. `find_overlap` returns the overlap for the strings of a key, or None
+    if the key cannot be verified.
     """
     first = None
-    few = shared_words(left, right)
-    more = shared_words(left, right, visits=12, variety=3)
-    for word in chain(islice(few, 3), islice(more, _CANDIDATES)):
+    shortest_words = shared_words(left, right)
+    varied_words = shared_words(left, right, visits=12, variety=3)
+    for word in chain(islice(shortest_words, 3), islice(varied_words, _CANDIDATES)):
         texts = tuple(word.split(_BETWEEN))
-        overlap = make(texts)
+        overlap = find_overlap(texts)
         if overlap is not None:
             return overlap
         first = first or texts
@@ -201,9 +209,9 @@ def _shared_values(
         for values in _possible_values(side, texts):
             rendered = _rendered(side, values)
             if rendered is not None:
-                ours, theirs = _values(left, rendered), _values(right, rendered)
-                if ours is not None and theirs is not None:
-                    return Overlap(rendered, ours, theirs)
+                left_values, right_values = _values(left, rendered), _values(right, rendered)
+                if left_values is not None and right_values is not None:
+                    return Overlap(rendered, left_values, right_values)
     return None
 
 
@@ -232,8 +240,8 @@ def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...])
         except (ValueError, OverflowError):
             return
     for order in (decoded, decoded[::-1]):
-        by_trust = sorted(order, key=lambda pair: pair[0].encoding.reversible)
-        yield {placeholder.name: value for placeholder, value in by_trust}
+        by_reversibility = sorted(order, key=lambda pair: pair[0].encoding.reversible)
+        yield {placeholder.name: value for placeholder, value in by_reversibility}
 
 
 def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -267,27 +275,27 @@ def _matches_anywhere(pattern: str, value: str) -> bool:
         return False
 
 
-def _key_machine(templates: Sequence[BoundTemplate], barred: CharSet) -> Automaton:
+def _key_machine(templates: Sequence[BoundTemplate], excluded: CharSet) -> Automaton:
     """Return the automaton that accepts the keys that the templates produce.
 
-    Keys with an empty attribute, and keys whose values contain characters in `barred`, are excluded.
+    Keys with an empty attribute, and keys whose values contain characters in `excluded`, are excluded.
     """
     keys = AutomatonBuilder()
     for index, template in enumerate(templates):
         if index:
             keys.add(Word(_BETWEEN))
         attribute = AutomatonBuilder()
-        _add_parts(attribute, template.parts, barred)
+        _add_parts(attribute, template.parts, excluded)
         keys.add_machine(without_empty(attribute.machine()))
     return keys.machine()
 
 
-def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], barred: CharSet) -> None:
+def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], excluded: CharSet) -> None:
     for part in parts:
         if isinstance(part, Text):
             builder.add(Word(part.text))
         elif part.encoding.choices is None and part.encoding.width is None:
-            builder.add_without(part.language, part.delimiter if part.guarded else "", barred)
+            builder.add_delimited(part.language, part.delimiter if part.guarded else "", excluded)
         else:
             builder.add(part.language)
 

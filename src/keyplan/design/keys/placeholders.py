@@ -69,41 +69,45 @@ def parse_parts(text: str) -> tuple[Part, ...]:
     """Parse a template into literal texts and placeholders. Raises TemplateError for invalid syntax."""
     if not text:
         raise TemplateError(text, 0, "the template is empty", "write literal text, placeholders like {field}, or both")
-    lone = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
-    if lone is not None:
-        raise TemplateError(text, lone, "a lone surrogate is not valid text", "leave it out: UTF-8 has no bytes for it")
+    surrogate = next((position for position, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
+    if surrogate is not None:
+        raise TemplateError(
+            text, surrogate, "a lone surrogate is not valid text", "leave it out: UTF-8 has no bytes for it"
+        )
     parts: list[Part] = []
-    literal, at = "", 0
-    while at < len(text):
-        if text[at : at + 2] in {"{{", "}}"}:
-            literal, at = literal + text[at], at + 2
-        elif text[at] == "{":
+    literal, position = "", 0
+    while position < len(text):
+        if text[position : position + 2] in {"{{", "}}"}:
+            literal, position = literal + text[position], position + 2
+        elif text[position] == "{":
             if literal:
                 parts.append(Text(literal))
-            placeholder, at = _placeholder(text, at)
+            placeholder, position = _placeholder(text, position)
             parts.append(placeholder)
             literal = ""
-        elif text[at] == "}":
-            raise TemplateError(text, at, "this brace closes nothing", _BRACES)
+        elif text[position] == "}":
+            raise TemplateError(text, position, "this brace closes nothing", _BRACES)
         else:
-            literal, at = literal + text[at], at + 1
+            literal, position = literal + text[position], position + 1
     return (*parts, Text(literal)) if literal else tuple(parts)
 
 
-def _placeholder(text: str, at: int) -> tuple[Placeholder, int]:
-    """Parse the placeholder whose opening brace is at offset `at`. Return the placeholder and the offset after it."""
-    end = text.find("}", at)
-    inside = text[at + 1 : end]
-    if end < 0 or "{" in inside:
-        raise TemplateError(text, at, "this brace is never closed", f"close it with }}, or {_BRACES}")
-    name, colon, spec = inside.partition(":")
-    if not inside:
-        raise TemplateError(text, at, "this placeholder is empty", f"name a field in it, or {_BRACES}")
+def _placeholder(text: str, position: int) -> tuple[Placeholder, int]:
+    """Parse the placeholder whose opening brace is at offset `position`. Return the placeholder and the offset after
+    it.
+    """
+    end = text.find("}", position)
+    content = text[position + 1 : end]
+    if end < 0 or "{" in content:
+        raise TemplateError(text, position, "this brace is never closed", f"close it with }}, or {_BRACES}")
+    name, colon, spec = content.partition(":")
+    if not content:
+        raise TemplateError(text, position, "this placeholder is empty", f"name a field in it, or {_BRACES}")
     if not _NAME.match(name):
-        raise TemplateError(text, at + 1, f"{name!r} is not a field name", "write {field} or {field:spec}")
+        raise TemplateError(text, position + 1, f"{name!r} is not a field name", "write {field} or {field:spec}")
     if colon and not spec:
         raise TemplateError(text, end, "no spec after the colon", f"leave the colon out: {{{name}}}")
-    return Placeholder(name, spec, at), end + 1
+    return Placeholder(name, spec, position), end + 1
 
 
 Build = Callable[[DeclaredField, "re.Match[str]", str], Encoding]
@@ -113,14 +117,14 @@ Build = Callable[[DeclaredField, "re.Match[str]", str], Encoding]
 class Spec:
     """A placeholder spec: its syntax, the types that it supports, and the function that builds its encoding."""
 
-    written: str
+    example: str
     syntax: re.Pattern[str]
-    takes: tuple[type, ...]
+    field_types: tuple[type, ...]
     build: Build
 
 
-def _spec(written: str, syntax: str, takes: tuple[type, ...], build: Build) -> Spec:
-    return Spec(written, re.compile(syntax), takes, build)
+def _spec(example: str, syntax: str, field_types: tuple[type, ...], build: Build) -> Spec:
+    return Spec(example, re.compile(syntax), field_types, build)
 
 
 def _time_spec(unit: time.TimeUnit) -> Build:
@@ -182,9 +186,9 @@ def encoding_for(field: DeclaredField, spec: str = "", delimiter: str = "") -> E
     for candidate in SPECS:
         match = candidate.syntax.fullmatch(spec)
         if match is not None:
-            _check_takes(candidate, spec, field, kind)
+            _check_field_type(candidate, spec, field, kind)
             return candidate.build(field, match, delimiter)
-    names = ", ".join(known.written for known in SPECS)
+    names = ", ".join(known_spec.example for known_spec in SPECS)
     raise EncodingError(f"unknown spec {spec!r}", f"use one of {names}")
 
 
@@ -214,17 +218,17 @@ def _plain_encoding(field: DeclaredField, kind: type | None) -> Encoding:
     return build(field)
 
 
-def _check_takes(known_spec: Spec, spec: str, field: DeclaredField, kind: type | None) -> None:
-    if kind in known_spec.takes:
+def _check_field_type(known_spec: Spec, spec: str, field: DeclaredField, kind: type | None) -> None:
+    if kind in known_spec.field_types:
         return
     if kind is not datetime:
         _check_allowed(field, kind)
-    takes = " or ".join(type_.__name__ for type_ in known_spec.takes)
-    fits = [candidate.written for candidate in SPECS if kind in candidate.takes]
-    instead = f"write {{{field.name}}}" if kind in _PLAIN else ""
-    instead += f"{' or use' if instead else 'use'} one of {', '.join(fits)}" if fits else ""
-    problem = f"{spec} takes {takes}, but {field.name} is {field.type_name}"
-    raise EncodingError(problem, instead or _supported_types(field))
+    type_names = " or ".join(type_.__name__ for type_ in known_spec.field_types)
+    alternatives = [candidate.example for candidate in SPECS if kind in candidate.field_types]
+    fix = f"write {{{field.name}}}" if kind in _PLAIN else ""
+    fix += f"{' or use' if fix else 'use'} one of {', '.join(alternatives)}" if alternatives else ""
+    problem = f"{spec} takes {type_names}, but {field.name} is {field.type_name}"
+    raise EncodingError(problem, fix or _supported_types(field))
 
 
 def _check_allowed(field: DeclaredField, kind: type | None) -> None:
@@ -279,7 +283,7 @@ class BoundPlaceholder:
         return encoding.choices is not None and not _ambiguous(encoding.choices, "")
 
     @property
-    def forges(self) -> bool:
+    def can_contain_delimiter(self) -> bool:
         """Whether a valid field value can contain the delimiter that follows the placeholder. Templates refuse to
         render such values.
         """
@@ -312,8 +316,8 @@ class BoundPlaceholder:
             choices = sorted((text for text in encoding.choices if text not in refused), key=len, reverse=True)
             return "|".join(map(re.escape, choices)) or _NEVER
         # Any characters up to the delimiter, because nothing else marks the end of the string.
-        stop = re.escape(self.delimiter)
-        character = f"[^{stop}]" if len(self.delimiter) == 1 else rf"(?:(?!{stop})[\s\S])"
+        escaped_delimiter = re.escape(self.delimiter)
+        character = f"[^{escaped_delimiter}]" if len(self.delimiter) == 1 else rf"(?:(?!{escaped_delimiter})[\s\S])"
         return character + ("*" if encoding.may_be_empty else "+")
 
 
@@ -366,12 +370,12 @@ def _ambiguous(texts: tuple[str, ...], delimiter: str) -> set[str]:
 def _guard(field: DeclaredField, encoding: Encoding, delimiter: str) -> Callable[[Any], str]:
     encode = encoding.encode
     if encoding.choices is not None:
-        forging = _ambiguous(encoding.choices, delimiter)
+        ambiguous = _ambiguous(encoding.choices, delimiter)
 
         def encode_choice(value: Any) -> str:
             text = encode(value)
-            if text in forging:
-                raise _forged(field, value, delimiter)
+            if text in ambiguous:
+                raise _delimiter_error(field, value, delimiter)
             return text
 
         return encode_choice
@@ -380,7 +384,7 @@ def _guard(field: DeclaredField, encoding: Encoding, delimiter: str) -> Callable
         def encode_without(value: Any) -> str:
             text = encode(value)
             if delimiter in text:
-                raise _forged(field, value, delimiter)
+                raise _delimiter_error(field, value, delimiter)
             return text
 
         return encode_without
@@ -388,7 +392,7 @@ def _guard(field: DeclaredField, encoding: Encoding, delimiter: str) -> Callable
     def encode_up_to(value: Any) -> str:
         text = encode(value)
         if holds(text, delimiter):
-            raise _forged(field, value, delimiter)
+            raise _delimiter_error(field, value, delimiter)
         return text
 
     return encode_up_to
@@ -399,6 +403,6 @@ def holds(text: str, delimiter: str) -> bool:
     return (text + delimiter).find(delimiter) < len(text)
 
 
-def _forged(field: DeclaredField, value: Any, delimiter: str) -> KeyPartError:
+def _delimiter_error(field: DeclaredField, value: Any, delimiter: str) -> KeyPartError:
     problem = f"it holds the delimiter {delimiter!r} that follows it, and would read as another key"
     return KeyPartError(field.name, value, problem, delimiter)

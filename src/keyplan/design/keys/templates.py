@@ -52,50 +52,50 @@ from keyplan.design.keys.placeholders import (
 _GREATEST_OF_BYTES = ("", "\x7f", "\u07ff", "\uffff")
 
 
-def _compiled(
-    template: BoundTemplate, otherwise: Callable[[Mapping[str, Any]], str]
+def _compile(
+    template: BoundTemplate, fallback: Callable[[Mapping[str, Any]], str]
 ) -> Callable[[Mapping[str, Any]], str]:
-    """Return a generated function that renders keys quickly. It passes values that it cannot render to `otherwise`."""
-    functions: Callable[[Mapping[str, Any]], str] = _generated([template], "text0", otherwise)
-    return functions
+    """Return a generated function that renders keys quickly. It passes values that it cannot render to `fallback`."""
+    function: Callable[[Mapping[str, Any]], str] = _generate([template], "text0", fallback)
+    return function
 
 
 def compile_key(
-    parts: Sequence[tuple[str, BoundTemplate]], otherwise: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]
+    parts: Sequence[tuple[str, BoundTemplate]], fallback: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]
 ) -> Callable[[Mapping[str, Any]], dict[str, dict[str, str]]]:
     """Return a function that renders several String attributes of a key.
 
     Each element of `parts` is the name of an attribute and its template. The function passes values that the generated
-    code cannot render to `otherwise`.
+    code cannot render to `fallback`.
     """
     members = ", ".join(f"{attribute!r}: {{'S': text{number}}}" for number, (attribute, _) in enumerate(parts))
-    functions: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]] = _generated(
-        [template for _, template in parts], f"{{{members}}}", otherwise
+    function: Callable[[Mapping[str, Any]], dict[str, dict[str, str]]] = _generate(
+        [template for _, template in parts], f"{{{members}}}", fallback
     )
-    return functions
+    return function
 
 
-def _generated(templates: Sequence[BoundTemplate], result: str, otherwise: Callable[[Mapping[str, Any]], Any]) -> Any:
+def _generate(templates: Sequence[BoundTemplate], result: str, fallback: Callable[[Mapping[str, Any]], Any]) -> Any:
     """Return a generated function that renders the templates and returns the value of the expression `result`.
 
     The expression refers to the rendered strings as text0, text1 and so on. The function passes values that it cannot
-    render to `otherwise`.
+    render to `fallback`.
     """
-    scope: dict[str, Any] = {"otherwise": otherwise}
+    scope: dict[str, Any] = {"otherwise": fallback}
     variables: dict[str, str] = {}
     tests, texts, storable = [], [], []
     for number, template in enumerate(templates):
         pieces = []
         is_ascii, is_empty = True, True
-        for place, part in enumerate(template.parts):
+        for part_number, part in enumerate(template.parts):
             if isinstance(part, Text):
                 pieces.append("f" + repr(part.text.replace("{", "{{").replace("}", "}}")))
                 is_ascii, is_empty = is_ascii and part.text.isascii(), is_empty and not part.text
                 continue
             value, inline = variables.setdefault(part.name, f"v{len(variables)}"), part.encoding.inline
             if inline is None or (part.guarded and (part.field.type is not str or len(part.delimiter) > 1)):
-                scope[f"encode{number}_{place}"] = part.encode
-                pieces.append(f"f'{{encode{number}_{place}({value})}}'")
+                scope[f"encode{number}_{part_number}"] = part.encode
+                pieces.append(f"f'{{encode{number}_{part_number}({value})}}'")
                 is_ascii = False
                 continue
             is_ascii, is_empty = is_ascii and inline.is_number, is_empty and not inline.is_number
@@ -157,19 +157,19 @@ class Template:
     ) -> BoundPlaceholder:
         field = fields.get(part.field)
         if field is None:
-            close = get_close_matches(part.field, fields, n=3) or list(fields)
-            fix = f"use {' or '.join(close)}" if close else "declare the field first"
+            similar_names = get_close_matches(part.field, fields, n=3) or list(fields)
+            fix = f"use {' or '.join(similar_names)}" if similar_names else "declare the field first"
             raise TemplateError(self.text, part.position + 1, f"unknown field {part.field!r}", fix)
         try:
             encoding = encoding_for(field, part.spec, delimiter_of(following))
         except EncodingError as error:
-            at = part.position + 1 + (len(part.field) + 1 if part.spec else 0)
-            raise TemplateError(self.text, at, error.problem, error.fix) from error
+            position = part.position + 1 + (len(part.field) + 1 if part.spec else 0)
+            raise TemplateError(self.text, position, error.problem, error.fix) from error
         return bind_placeholder(part, field, encoding, following)
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _KnownStart:
     """The part of a template that a query can use: its start, up to the last field whose value is given."""
 
     known: str
@@ -220,7 +220,7 @@ class BoundTemplate:
         The function raises MissingField if a field is absent or None, and KeyPartError if a value contains the
         following delimiter, does not fit its spec, or is empty.
         """
-        return _compiled(self, self._render_parts)
+        return _compile(self, self._render_parts)
 
     def _render_parts(self, values: Mapping[str, Any]) -> str:
         """Render a key part by part. Unlike the generated code, this method supports all values."""
@@ -254,7 +254,7 @@ class BoundTemplate:
         that begins_with does not match "STATUS#opening#". If nothing follows the last placeholder and every field is
         known, the prefix is the complete key, and callers must compare keys for equality.
         """
-        pieces, used = [], []
+        pieces, names = [], []
         for part in self.parts:
             if isinstance(part, Text):
                 pieces.append(part.text)
@@ -262,8 +262,8 @@ class BoundTemplate:
                 break
             else:
                 pieces.append(part.encode(values[part.name]))
-                used.append(part.name)
-        return "".join(pieces), tuple(dict.fromkeys(used))
+                names.append(part.name)
+        return "".join(pieces), tuple(dict.fromkeys(names))
 
     def variants(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """Return every key that the template can produce with these values.
@@ -302,7 +302,7 @@ class BoundTemplate:
                     return None
                 if part.encoding.reversible:
                     values.setdefault(part.name, value)
-            return values if self._agrees(values, match.groups()) else None
+            return values if self._values_match(values, match.groups()) else None
         except (ValueError, OverflowError):
             return None
 
@@ -319,11 +319,11 @@ class BoundTemplate:
         """Return True if these field values could have produced the key. A missing field can have any value."""
         match = self._matcher.fullmatch(text)
         try:
-            return match is not None and self._agrees(values, match.groups())
+            return match is not None and self._values_match(values, match.groups())
         except (ValueError, OverflowError):
             return False
 
-    def _agrees(self, values: Mapping[str, Any], pieces: tuple[str, ...]) -> bool:
+    def _values_match(self, values: Mapping[str, Any], pieces: tuple[str, ...]) -> bool:
         """Return True if each given value, encoded by its placeholder, equals the corresponding part of the key in
         `pieces`.
         """
@@ -343,81 +343,81 @@ class BoundTemplate:
         """Return a lower bound for keys whose last given field is at least the given value, for use in
         BETWEEN or >=.
         """
-        cut = self._cut(values)
-        text = cut.known + cut.literal
-        if cut.next is None:
+        start = self._known_start(values)
+        text = start.known + start.literal
+        if start.next is None:
             return text
-        least = chr(cut.next.encoding.first.lowest)
-        if text and (least == "\0" or cut.next.encoding.may_be_empty):
+        lowest = chr(start.next.encoding.first.lowest)
+        if text and (lowest == "\0" or start.next.encoding.may_be_empty):
             return text
-        return text + least
+        return text + lowest
 
     def upper(self, values: Mapping[str, Any]) -> str:
         """Return an upper bound for keys whose last given field is at most the given value, for use in
         BETWEEN or <=.
         """
-        cut = self._cut(values)
-        return cut.known + cut.literal if cut.next is None else self._past(cut, cut.next)
+        start = self._known_start(values)
+        return start.known + start.literal if start.next is None else self._bound_after(start, start.next)
 
     def after(self, values: Mapping[str, Any]) -> str:
         """Return an inclusive lower bound for keys whose last given field is greater than the given value."""
-        cut = self._cut(values)
-        encoding = self._ordered_last(cut).encoding
-        if not (encoding.reversible and encoding.exact(values[cut.last_name])):
+        start = self._known_start(values)
+        encoding = self._last_ordered(start).encoding
+        if not (encoding.reversible and encoding.exact(values[start.last_name])):
             return self.lower(values)
-        return cut.known + cut.literal + "\0" if cut.next is None else self._past(cut, cut.next)
+        return start.known + start.literal + "\0" if start.next is None else self._bound_after(start, start.next)
 
     def before(self, values: Mapping[str, Any]) -> str:
         """Return an inclusive upper bound for keys whose last given field is less than the given value."""
-        cut = self._cut(values)
-        encoding = self._ordered_last(cut).encoding
-        if not encoding.exact(values[cut.last_name]):
+        start = self._known_start(values)
+        encoding = self._last_ordered(start).encoding
+        if not encoding.exact(values[start.last_name]):
             return self.upper(values)
-        if cut.literal or cut.next is not None:
-            if not cut.literal:
-                self._check_not_empty(cut.next)
-            return cut.known
-        return _below(cut.known, fixed=encoding.width is not None)
+        if start.literal or start.next is not None:
+            if not start.literal:
+                self._check_not_empty(start.next)
+            return start.known
+        return _string_before(start.known, fixed=encoding.width is not None)
 
-    def _cut(self, values: Mapping[str, Any]) -> _Cut:
+    def _known_start(self, values: Mapping[str, Any]) -> _KnownStart:
         prefix, literal, last, name = "", "", None, ""
         for index, part in enumerate(self.parts):
             if isinstance(part, Text):
                 literal = part.text
             elif values.get(part.name) is None:
-                return _Cut(prefix, literal, part, last, name)
+                return _KnownStart(prefix, literal, part, last, name)
             else:
                 prefix, literal = prefix + literal + part.encode(values[part.name]), ""
                 last, name = index, part.name
-        return _Cut(prefix, literal, None, last, name)
+        return _KnownStart(prefix, literal, None, last, name)
 
-    def _ordered_last(self, cut: _Cut) -> BoundPlaceholder:
+    def _last_ordered(self, start: _KnownStart) -> BoundPlaceholder:
         """Return the last placeholder whose field is given.
 
         Raises ValueError if keys do not sort by this placeholder, and MissingField if no field is given.
         """
-        if cut.last is None:
-            missing = cut.next.name if cut.next is not None else ""
+        if start.last is None:
+            missing = start.next.name if start.next is not None else ""
             raise MissingField(missing, self.text)
-        part = self.parts[cut.last]
+        part = self.parts[start.last]
         assert isinstance(part, BoundPlaceholder)
-        if not (part.encoding.keeps_order and self._ends_in_order(cut.last)):
+        if not (part.encoding.keeps_order and self._ends_in_order(start.last)):
             raise ValueError(f"keys of {self.text!r} do not sort by {part.name}")
         return part
 
-    def _past(self, cut: _Cut, following: BoundPlaceholder) -> str:
+    def _bound_after(self, start: _KnownStart, following: BoundPlaceholder) -> str:
         """Return a string that sorts just after all keys with the given fields. `following` is the placeholder after
         the last given field.
         """
-        text = cut.known + cut.literal
+        text = start.known + start.literal
         first = following.encoding.first
         if first.highest < HIGHEST and not following.encoding.may_be_empty:
             character = next_character(chr(first.highest))
             assert character is not None, "only the last character has no next one"
             return text + character
-        if not cut.literal:
+        if not start.literal:
             self._check_not_empty(following)
-        return _just_past(text)
+        return _string_after(text)
 
     def _check_not_empty(self, following: BoundPlaceholder | None) -> None:
         if following is not None and following.encoding.may_be_empty:
@@ -466,10 +466,10 @@ class BoundTemplate:
         if encoding.choices is not None:
             texts = [text + literal for text in encoding.choices]
             return all(a < b and not b.startswith(a) for a, b in pairwise(texts))
-        inside = encoding.chars
+        chars = encoding.chars
         if part.guarded and len(part.delimiter) == 1:
-            inside = inside.minus(CharSet.of(part.delimiter))
-        return bool(literal) and bool(inside) and inside.lowest > ord(literal[0])
+            chars = chars.minus(CharSet.of(part.delimiter))
+        return bool(literal) and bool(chars) and chars.lowest > ord(literal[0])
 
     def ends_in_period(self, field: str) -> bool:
         """Return True if the template ends in a period of this timestamp field, such as {at:minute}.
@@ -485,8 +485,8 @@ class BoundTemplate:
     @cached_property
     def reversible(self) -> bool:
         """Whether the values of all fields can be restored from a key, with the precision of the placeholder specs."""
-        returned = {part.name for part in self.placeholders if part.encoding.reversible}
-        return returned.issuperset(self.fields) and all(part.is_delimited for part in self.placeholders)
+        restored = {part.name for part in self.placeholders if part.encoding.reversible}
+        return restored.issuperset(self.fields) and all(part.is_delimited for part in self.placeholders)
 
     @cached_property
     def min_bytes(self) -> int:
@@ -518,28 +518,28 @@ class BoundTemplate:
         delimiter is "". In this case, rendering cannot reject any value, and two different sets of values can produce
         the same key.
         """
-        forging = [(part.name, part.delimiter) for part in self.placeholders if part.forges]
-        return forging + [(part.name, "") for part in self.placeholders if not part.is_delimited]
+        risks = [(part.name, part.delimiter) for part in self.placeholders if part.can_contain_delimiter]
+        return risks + [(part.name, "") for part in self.placeholders if not part.is_delimited]
 
 
-def _just_past(text: str) -> str:
+def _string_after(text: str) -> str:
     """Return a string that sorts just after all strings that start with `text`."""
     for end in range(len(text), 0, -1):
         character = next_character(text[end - 1])
         if character is not None:
             return text[: end - 1] + character
-    return _filled("")
+    return _padded("")
 
 
-def _below(text: str, *, fixed: bool) -> str:
+def _string_before(text: str, *, fixed: bool) -> str:
     """Return the greatest string that sorts before a key. With `fixed`, the string has the same length as the key."""
     character = previous_character(text[-1])
     if character is None:
         return text[:-1]
-    return text[:-1] + character if fixed else _filled(text[:-1] + character)
+    return text[:-1] + character if fixed else _padded(text[:-1] + character)
 
 
-def _filled(text: str) -> str:
+def _padded(text: str) -> str:
     """Return the greatest string that starts with `text` and is not too long for a sort key."""
-    room = limits.SORT_KEY_BYTES - len(text.encode())
-    return text + chr(HIGHEST) * (room // 4) + _GREATEST_OF_BYTES[room % 4]
+    free_bytes = limits.SORT_KEY_BYTES - len(text.encode())
+    return text + chr(HIGHEST) * (free_bytes // 4) + _GREATEST_OF_BYTES[free_bytes % 4]

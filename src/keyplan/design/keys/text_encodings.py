@@ -50,21 +50,21 @@ def choice_encoding(field: DeclaredField, name: str, spell: Callable[[str], str]
     return _table_encoding(field, name, dict(zip(values, texts, strict=True)), keeps_order=list(texts) == sorted(texts))
 
 
-def rank_encoding(field: DeclaredField, written: str) -> Encoding:
+def rank_encoding(field: DeclaredField, ranks: str) -> Encoding:
     """Return the encoding of a choice as its position in a list.
 
-    `written` contains the choices in order, separated by commas, such as "low,high". Positions start at 1 and are
+    `ranks` contains the choices in order, separated by commas, such as "low,high". Positions start at 1 and are
     padded with zeros.
     """
-    order = [part.strip() for part in written.split(",")]
+    order = [part.strip() for part in ranks.split(",")]
     _check_ranks(field, order)
     width = len(str(len(order)))
     if field.choices is None:
-        places: dict[Any, str] = {value: str(place).zfill(width) for place, value in enumerate(order, 1)}
+        texts: dict[Any, str] = {value: str(rank).zfill(width) for rank, value in enumerate(order, 1)}
     else:
         by_text = {str(plain_value(choice)): choice for choice in field.choices}
-        places = {by_text[text]: str(place).zfill(width) for place, text in enumerate(order, 1)}
-    return _table_encoding(field, f"rank({','.join(order)})", places, keeps_order=True)
+        texts = {by_text[text]: str(rank).zfill(width) for rank, text in enumerate(order, 1)}
+    return _table_encoding(field, f"rank({','.join(order)})", texts, keeps_order=True)
 
 
 def _check_ranks(field: DeclaredField, order: list[str]) -> None:
@@ -75,11 +75,11 @@ def _check_ranks(field: DeclaredField, order: list[str]) -> None:
         return
     texts = [str(choice) for choice in field.stored_choices]
     unknown = [text for text in order if text not in texts]
-    left_out = [text for text in texts if text not in order]
+    unranked = [text for text in texts if text not in order]
     if unknown:
         raise EncodingError(f"{', '.join(unknown)} is not a choice of {field.name}", f"rank {', '.join(texts)}")
-    if left_out:
-        raise EncodingError(f"{', '.join(left_out)} of {field.name} has no rank", "name every choice")
+    if unranked:
+        raise EncodingError(f"{', '.join(unranked)} of {field.name} has no rank", "name every choice")
 
 
 def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, keeps_order: bool) -> Encoding:
@@ -89,9 +89,9 @@ def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, k
     """
     table = {plain_value(choice): text for choice, text in texts.items()} | texts
     kinds = {type(choice) for choice in (*texts, *map(plain_value, texts))}
-    back: dict[str, Any] = {}
+    choices_by_text: dict[str, Any] = {}
     for choice, text in texts.items():
-        back.setdefault(text, choice)
+        choices_by_text.setdefault(text, choice)
 
     def encode(value: Any) -> str:
         if type(value) not in kinds:  # otherwise True and 1.0 would equal 1
@@ -102,11 +102,11 @@ def _table_encoding(field: DeclaredField, name: str, texts: dict[Any, str], *, k
         return text
 
     def decode(text: str) -> Any:
-        if text not in back:
+        if text not in choices_by_text:
             raise ValueError(f"{text!r} is not a choice of {field.name}")
-        return back[text]
+        return choices_by_text[text]
 
-    spellings = tuple(back)
+    spellings = tuple(choices_by_text)
     pattern = "|".join(map(_escaped, sorted(spellings, key=len, reverse=True)))
     reversible = len(spellings) == len(texts)
     return encoding_of(
@@ -197,13 +197,13 @@ def text_encoding(field: DeclaredField) -> Encoding:
         if not isinstance(value, str):
             raise wrong_type(field, value, "a str")
         if not value and not may_be_empty:
-            raise _empty(name, value)
+            raise _empty_error(name, value)
         return value
 
     language = _declared_language(field)
-    encoding = _open_encoding("", field, encode, str, language)
+    encoding = _string_encoding("", field, encode, str, language)
     inline = Inline("v.__class__ is str" if may_be_empty else "v.__class__ is str and v", "{v}")
-    return replace(encoding, max_bytes=_capped(field, language, encoding.max_bytes), inline=inline)
+    return replace(encoding, max_bytes=_max_bytes(field, language, encoding.max_bytes), inline=inline)
 
 
 def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Encoding:
@@ -211,18 +211,18 @@ def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Enco
     fold: Callable[[str], str] = str.upper if case == "upper" else str.lower
     if field.choices is not None:
         return choice_encoding(field, case, fold)
-    as_is = text_encoding(field)
+    unchanged = text_encoding(field)
 
     def encode(value: Any) -> str:
-        return fold(as_is.encode(value))
+        return fold(unchanged.encode(value))
 
     language = _folded_language(field, fold)
-    encoding = _open_encoding(case, field, encode, str, language)
-    most = encoding.max_bytes
-    if most is not None and field.max_length is not None:
-        most = min(most, field.max_length * _FOLDED_BYTES[case])
+    encoding = _string_encoding(case, field, encode, str, language)
+    max_bytes = encoding.max_bytes
+    if max_bytes is not None and field.max_length is not None:
+        max_bytes = min(max_bytes, field.max_length * _FOLDED_BYTES[case])
     return replace(
-        encoding, reversible=False, keeps_order=False, max_bytes=most, reachable=ANY.minus(_lost_letters(fold))
+        encoding, reversible=False, keeps_order=False, max_bytes=max_bytes, reachable=ANY.minus(_lost_letters(fold))
     )
 
 
@@ -236,7 +236,11 @@ def _folded_language(field: DeclaredField, fold: Callable[[str], str]) -> Langua
     chars = chars_of(declared)
     low, high = lengths_of(declared)
     if chars and chars.highest < 0x80:
-        return Run(CharSet.of("".join(fold(chr(p)) for a, b in chars.ranges for p in range(a, b + 1))), low, high)
+        return Run(
+            CharSet.of("".join(fold(chr(point)) for first, last in chars.ranges for point in range(first, last + 1))),
+            low,
+            high,
+        )
     return Run(ANY.minus(_lost_letters(fold)), low, None if high is None else high * _FOLDED_CHARS)
 
 
@@ -247,17 +251,17 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
     This does not apply to "%" or to delimiters that consist of letters and digits.
     """
     unquoted = _UNRESERVED.minus(CharSet.of("".join(c for c in delimiter if not c.isalnum())))
-    special = re.compile("[^" + _class_of(unquoted)[1:])
+    special = re.compile("[^" + _class_pattern(unquoted)[1:])
 
     def quote(value: str) -> str:
-        return special.sub(_percent, value)
+        return special.sub(_percent_encode, value)
 
     if field.choices is not None:
         return choice_encoding(field, "quote", quote)
-    as_is = text_encoding(field)
+    unchanged = text_encoding(field)
 
     def encode(value: Any) -> str:
-        return quote(as_is.encode(value))
+        return quote(unchanged.encode(value))
 
     def decode(text: str) -> str:
         value = unquote_to_bytes(text).decode()
@@ -268,56 +272,69 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
     low, high = _lengths(field)
     escape = Chain((Word("%"), Run(_HEX, 2, 2)))
     language = Repeat(OneOf((Run(unquoted, 1, 1), escape)), low, None if high is None else high * _ESCAPES)
-    encoding = _open_encoding("quote", field, encode, decode, language)
+    encoding = _string_encoding("quote", field, encode, decode, language)
     # The following text may contain the delimiter, so only the set of quoted characters marks the end of the string.
-    pattern = f"(?:{_class_of(unquoted)}|%[0-9A-F]{{2}}){encoding.pattern[-1]}"
+    pattern = f"(?:{_class_pattern(unquoted)}|%[0-9A-F]{{2}}){encoding.pattern[-1]}"
     return replace(encoding, pattern=pattern, keeps_order=False, reachable=chars_of(language))
 
 
-def _class_of(chars: CharSet) -> str:
+def _class_pattern(chars: CharSet) -> str:
     """Return a regular expression that matches a single character of the set."""
-    return "[" + "".join(re.escape(chr(p)) for a, b in chars.ranges for p in range(a, b + 1)) + "]"
-
-
-def _percent(match: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
-
-
-def _open_encoding(
-    name: str, field: DeclaredField, encode: Callable[[Any], str], decode: Callable[[str], Any], language: Language
-) -> Encoding:
-    low, high = bytes_of(language)
-    empty = field.min_length == 0
-    pattern = r"[\s\S]*" if empty else r"[\s\S]+"
-    least = max(low, 0 if empty else 1)
-    return Encoding(
-        name, encode, decode, language, pattern, True, True, least, high, ANY, may_be_empty=empty, declared=True
+    return (
+        "[" + "".join(re.escape(chr(point)) for first, last in chars.ranges for point in range(first, last + 1)) + "]"
     )
 
 
-def _capped(field: DeclaredField, language: Language, most: int | None) -> int | None:
+def _percent_encode(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
+
+
+def _string_encoding(
+    name: str, field: DeclaredField, encode: Callable[[Any], str], decode: Callable[[str], Any], language: Language
+) -> Encoding:
+    low, high = bytes_of(language)
+    may_be_empty = field.min_length == 0
+    pattern = r"[\s\S]*" if may_be_empty else r"[\s\S]+"
+    min_bytes = max(low, 0 if may_be_empty else 1)
+    return Encoding(
+        name,
+        encode,
+        decode,
+        language,
+        pattern,
+        True,
+        True,
+        min_bytes,
+        high,
+        ANY,
+        may_be_empty=may_be_empty,
+        declared=True,
+    )
+
+
+def _max_bytes(field: DeclaredField, language: Language, max_bytes: int | None) -> int | None:
     """Return the maximum length in bytes of a field's strings, or None if it is unlimited.
 
-    `most` is the maximum length according to `language`, which describes the field's strings. For a field with a
+    `max_bytes` is the maximum length according to `language`, which describes the field's strings. For a field with a
     pattern and a `max_length`, the result is at most `max_length` times the maximum number of bytes per character of
     the language.
     """
     if field.max_length is None or field.pattern is None:
-        return most
-    widest = field.max_length * chars_of(language).most_bytes
-    return widest if most is None else min(most, widest)
+        return max_bytes
+    widest = field.max_length * chars_of(language).max_bytes
+    return widest if max_bytes is None else min(max_bytes, widest)
 
 
 def _declared_language(field: DeclaredField) -> Language:
     """Return a language that contains every string that the field's length limits and pattern allow."""
     low, high = _lengths(field)
-    allowed = pattern_language(field.pattern) if field.pattern is not None else None
-    if allowed is None:
+    language = pattern_language(field.pattern) if field.pattern is not None else None
+    if language is None:
         return Run(ANY, low, high)
-    if not isinstance(allowed, Run):
-        return allowed
-    ends = [end for end in (high, allowed.high) if end is not None]
-    return Run(allowed.chars, max(low, allowed.low), max(min(ends), low, allowed.low) if ends else None)
+    if not isinstance(language, Run):
+        return language
+    ends = [end for end in (high, language.high) if end is not None]
+    return Run(language.chars, max(low, language.low), max(min(ends), low, language.low) if ends else None)
 
 
 def _lengths(field: DeclaredField) -> tuple[int, int | None]:
@@ -325,5 +342,5 @@ def _lengths(field: DeclaredField) -> tuple[int, int | None]:
     return low, None if field.max_length is None else max(low, field.max_length)
 
 
-def _empty(name: str, value: Any) -> KeyPartError:
+def _empty_error(name: str, value: Any) -> KeyPartError:
     return KeyPartError(name, value, "it is empty, and parts of a key must not be (min_length=0 would allow it)")

@@ -33,7 +33,7 @@ from keyplan.design.schema import Index
 
 Effects = tuple[tuple[IndexEffect, ...], list[Fault]]
 _Cases = Sequence[Mapping[str, Source]]
-_MOST_CASES = 1_000
+_MAX_CASES = 1_000
 
 _MAKES_PRESENT = frozenset({"add", "append"})
 
@@ -44,12 +44,12 @@ def index_effects(
     *,
     creates: bool,
     indexes: Sequence[BoundIndexKey] | None = None,
-    left_out: Collection[str] = (),
+    omitted: Collection[str] = (),
 ) -> Effects:
     """Return the effects of an update on the index keys of its entity.
 
     `creates` is True if the update may create the item. If `indexes` is given, only these index keys are considered.
-    `left_out` are the fields of a patch that a call does not provide.
+    `omitted` are the fields of a patch that a call does not provide.
     """
     entity = pattern.entities[0]
     changed = {action.path.field for action in change.actions}
@@ -68,21 +68,21 @@ def index_effects(
         if creates and _is_fixed_at_creation(bound, entity):
             effects.append(IndexEffect(bound, _sources_at_creation(bound, change), only_if_missing=True))
             continue
-        touched = changed & _deciding_fields(bound, entity)
-        if not touched or (not creates and _keeps_key(bound, entity, touched, before=before, after=after)):
-            if creates and (missing := _default_entry_fields(bound, entity, values, change)):
-                faults.append(_stale_index(pattern, entity, bound, missing, "creates", left_out=left_out))
+        deciding = changed & _deciding_fields(bound, entity)
+        if not deciding or (not creates and _keeps_key(bound, entity, deciding, before=before, after=after)):
+            if creates and (missing_names := _default_entry_fields(bound, entity, values, change)):
+                faults.append(_stale_index(pattern, entity, bound, missing_names, "creates", omitted=omitted))
             continue
-        missing = _missing_fields(bound, entity, values, _present_fields(entity, change))
-        if missing:
-            does = f"changes {', '.join(sorted(touched))} of"
-            faults.append(_stale_index(pattern, entity, bound, missing, does, left_out=left_out))
+        missing_names = _missing_fields(bound, entity, values, _present_fields(entity, change))
+        if missing_names:
+            verb_phrase = f"changes {', '.join(sorted(deciding))} of"
+            faults.append(_stale_index(pattern, entity, bound, missing_names, verb_phrase, omitted=omitted))
         else:
             effects.append(IndexEffect(bound, {name: values.get(name, UNKNOWN) for name in bound.depends_on}))
     return tuple(effects), faults
 
 
-_MOST_VARYING = 8
+_MAX_OPTIONAL = 8
 
 
 def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: bool) -> list[Fault]:
@@ -94,19 +94,23 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
     optional = {action.path.field for action in change.actions if action.optional}
     faults = []
     for bound in pattern.entities[0].indexes if optional else ():
-        varying = [name for name in bound.depends_on if name in optional]
-        sizes = range(len(varying) + 1) if len(varying) <= _MOST_VARYING else (0, 1, len(varying) - 1)
-        for left_out in chain.from_iterable(combinations(varying, size) for size in sizes):
+        optional_fields = [name for name in bound.depends_on if name in optional]
+        sizes = (
+            range(len(optional_fields) + 1)
+            if len(optional_fields) <= _MAX_OPTIONAL
+            else (0, 1, len(optional_fields) - 1)
+        )
+        for omitted in chain.from_iterable(combinations(optional_fields, size) for size in sizes):
             actions = tuple(
-                action for action in change.actions if not (action.optional and action.path.field in left_out)
+                action for action in change.actions if not (action.optional and action.path.field in omitted)
             )
             if not creates and all(action.source is WRITE_TIME for action in actions):
                 continue  # the call changes nothing
-            passed = replace(change, actions=actions)
-            _, found_faults = index_effects(pattern, passed, creates=creates, indexes=(bound,), left_out=left_out)
-            stale = [fault for fault in found_faults if fault.code == "KP401"]
+            partial_change = replace(change, actions=actions)
+            _, index_faults = index_effects(pattern, partial_change, creates=creates, indexes=(bound,), omitted=omitted)
+            stale = [fault for fault in index_faults if fault.code == "KP401"]
             if stale:
-                faults += stale if left_out else []  # otherwise the caller already reported it
+                faults += stale if omitted else []  # otherwise the caller already reported it
                 break
     return faults
 
@@ -131,12 +135,15 @@ def _is_fixed_at_creation(bound: BoundKey, entity: EntitySpec) -> bool:
     """Return True if an index key contains only primary key fields and fields declared with Created(). Updates never
     change these fields.
     """
-    created, own = set(entity.write_times("created")), {part.attribute for part in entity.index_only_attributes(bound)}
-    shared = {part.attribute for other in entity.indexes if other is not bound for part in other.attributes}
+    created, index_attributes = (
+        set(entity.write_times("created")),
+        {part.attribute for part in entity.index_only_attributes(bound)},
+    )
+    other_attributes = {part.attribute for other in entity.indexes if other is not bound for part in other.attributes}
     return (
         bound.only_if is None
-        and bool(own)
-        and not own & shared
+        and bool(index_attributes)
+        and not index_attributes & other_attributes
         and not created.isdisjoint(bound.fields)
         and set(bound.fields) <= created | set(entity.key.fields)
     )
@@ -146,13 +153,13 @@ def _sources_at_creation(bound: BoundKey, change: ItemWrite) -> dict[str, Source
     return {name: change.key.get(name, WRITE_TIME) for name in bound.fields}
 
 
-def _keeps_key(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _Cases, after: _Cases) -> bool:
+def _keeps_key(bound: BoundKey, entity: EntitySpec, deciding: set[str], *, before: _Cases, after: _Cases) -> bool:
     """Return True if an update does not change the key of an item in a sparse index, and the item stays in the index.
 
-    `touched` are the changed fields that affect the index. `before` and `after` contain the possible field values
+    `deciding` are the changed fields that affect the index. `before` and `after` contain the possible field values
     before and after the update.
     """
-    if bound.only_if is None or touched & (_key_fields(bound, entity) | set(bound.fields)):
+    if bound.only_if is None or deciding & (_key_fields(bound, entity) | set(bound.fields)):
         return False
     return all(holds(bound.only_if, values) is True for values in (*before, *after))
 
@@ -164,10 +171,13 @@ def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...
     contains the known values, and one choice for every other field. If there are too many combinations, return only the
     known values.
     """
-    open_to = {name: choices[name] for name in choices.keys() - values.keys()}
-    if prod(map(len, open_to.values())) > _MOST_CASES:
+    open_choices = {name: choices[name] for name in choices.keys() - values.keys()}
+    if prod(map(len, open_choices.values())) > _MAX_CASES:
         return [values]
-    return [{**values, **dict(zip(open_to, chosen, strict=True))} for chosen in product(*open_to.values())]
+    return [
+        {**values, **dict(zip(open_choices, combination, strict=True))}
+        for combination in product(*open_choices.values())
+    ]
 
 
 def _values_after(change: ItemWrite) -> dict[str, Source]:
@@ -205,16 +215,16 @@ def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, So
 
     `present` are the fields that are certain to have a value.
     """
-    inside = holds(bound.only_if, values)
-    if inside is False:
+    is_in_index = holds(bound.only_if, values)
+    if is_in_index is False:
         return []  # not in the index, so its key does not matter
     if any(values.get(name, UNKNOWN) is None for name in bound.fields):
         return []
-    made_of = _key_fields(bound, entity)
-    needed = [name for name in bound.fields if name in made_of or name not in present]
-    if inside is None:
-        needed += [path.field for path in paths_of(bound.only_if)]
-    return [name for name in dict.fromkeys(needed) if values.get(name, UNKNOWN) is UNKNOWN]
+    key_fields = _key_fields(bound, entity)
+    needed_fields = [name for name in bound.fields if name in key_fields or name not in present]
+    if is_in_index is None:
+        needed_fields += [path.field for path in paths_of(bound.only_if)]
+    return [name for name in dict.fromkeys(needed_fields) if values.get(name, UNKNOWN) is UNKNOWN]
 
 
 def _default_entry_fields(
@@ -229,8 +239,8 @@ def _default_entry_fields(
     created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
     if holds(bound.only_if, created) is False or any(created[name] is None for name in bound.fields):
         return []
-    enough = _fields_with_unknown_value(change) - _deciding_fields(bound, entity)
-    return [name for name in bound.depends_on if values.get(name, UNKNOWN) is UNKNOWN and name not in enough]
+    set_fields = _fields_with_unknown_value(change) - _deciding_fields(bound, entity)
+    return [name for name in bound.depends_on if values.get(name, UNKNOWN) is UNKNOWN and name not in set_fields]
 
 
 def _default(entity: EntitySpec, name: str) -> Source:
@@ -261,42 +271,42 @@ def _stale_index(
     pattern: PatternDeclaration,
     entity: EntitySpec,
     bound: BoundIndexKey,
-    lacking: Sequence[str],
-    does: str,
+    missing_names: Sequence[str],
+    verb_phrase: str,
     *,
-    left_out: Collection[str] = (),
+    omitted: Collection[str] = (),
 ) -> Fault:
-    names = ", ".join(lacking)
-    unset = [name for name in lacking if name in left_out]
+    names = ", ".join(missing_names)
+    unset = [name for name in missing_names if name in omitted]
     if unset:
         return pattern.fault(
             "KP401",
-            f"calls of {pattern.name} without {', '.join(unset)} {_plural(does)} {entity.name}, and its key of index"
-            f" {bound.index.name} ({bound.text}) also needs {names}: the index would go stale",
+            f"calls of {pattern.name} without {', '.join(unset)} {_plural(verb_phrase)} {entity.name}, and its key of"
+            f" index {bound.index.name} ({bound.text}) also needs {names}: the index would go stale",
             f"require {', '.join(unset)}: remove Unset from the annotation and use .set(...), or pass the stored value"
-            f" with .assuming({', '.join(f'{name}=...' for name in lacking)})",
+            f" with .assuming({', '.join(f'{name}=...' for name in missing_names)})",
             bound.place,
         )
-    them = "it" if len(lacking) == 1 else "them"
-    fix = f"pass {names} with .assuming({', '.join(f'{name}={name}' for name in lacking)})"
-    if does == "creates":
-        fix = f"set {them} too"
-    elif all(entity.fields[name].write_time is None for name in lacking):
-        fix += f", or set {them} too"
+    pronoun = "it" if len(missing_names) == 1 else "them"
+    fix = f"pass {names} with .assuming({', '.join(f'{name}={name}' for name in missing_names)})"
+    if verb_phrase == "creates":
+        fix = f"set {pronoun} too"
+    elif all(entity.fields[name].write_time is None for name in missing_names):
+        fix += f", or set {pronoun} too"
     return pattern.fault(
         "KP401",
-        f"{pattern.name} {does} {entity.name}, and its key of index {bound.index.name} ({bound.text}) also needs"
+        f"{pattern.name} {verb_phrase} {entity.name}, and its key of index {bound.index.name} ({bound.text}) also needs"
         f" {names}: the index would go stale",
         f"{fix}, or replace the whole item",
         bound.place,
     )
 
 
-def _plural(does: str) -> str:
+def _plural(verb_phrase: str) -> str:
     """Return a phrase with its first word, a verb, in the plural form. For example, "changes due of" becomes "change
     due of".
     """
-    verb, _, rest = does.partition(" ")
+    verb, _, rest = verb_phrase.partition(" ")
     return f"{verb.removesuffix('s')} {rest}".rstrip()
 
 
@@ -327,16 +337,16 @@ def missing_in_plan(plan: Plan, entity: EntitySpec) -> list[str]:
     """
     if plan.index is None or plan.hydrated:
         return []
-    read = set(plan.fields_read(entity))
-    return [name for name in missing_in_index(plan.index, entity) if name in read]
+    read_fields = set(plan.fields_read(entity))
+    return [name for name in missing_in_index(plan.index, entity) if name in read_fields]
 
 
 def projection_fix(index: Index, attributes: Sequence[str]) -> str:
     """Return the text of a fix that adds attributes to the projection of an index."""
     if isinstance(index.project, tuple):
         return f"add {', '.join(attributes)} to the index's project=[...], or project all"
-    listed = ", ".join(f'"{name}"' for name in attributes)
-    return f'write project=[{listed}] instead of project="keys", or project all'
+    quoted_names = ", ".join(f'"{name}"' for name in attributes)
+    return f'write project=[{quoted_names}] instead of project="keys", or project all'
 
 
 def needs_whole_items(plan: Plan) -> bool:
@@ -371,12 +381,12 @@ def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
     if plan.select == "count" or not (plan.hydrated or plan.view is not None):
         return None
     names = dict.fromkeys((*plan.schema.key, *(plan.index.attributes if plan.index is not None else ())))
-    names.update(dict.fromkeys(_identifying(plan, fetches=not plan.hydrated)))
+    names.update(dict.fromkeys(_identifying_attributes(plan, fetches=not plan.hydrated)))
     if not plan.hydrated:
         names.update(dict.fromkeys(_view_attributes(plan)))
     stored_attributes = {stored.attribute for spec in plan.entities for stored in spec.fields.values()}
-    saves = any(index_holds(plan, name) for name in stored_attributes - names.keys())
-    return tuple(names) if saves or not all(index_holds(plan, name) for name in names) else None
+    omits_attributes = any(index_holds(plan, name) for name in stored_attributes - names.keys())
+    return tuple(names) if omits_attributes or not all(index_holds(plan, name) for name in names) else None
 
 
 def hydration_attributes(plan: Plan) -> tuple[str, ...] | None:
@@ -386,7 +396,7 @@ def hydration_attributes(plan: Plan) -> tuple[str, ...] | None:
     return requested_attributes(replace(plan, index=None, hydrated=False))
 
 
-def _identifying(plan: Plan, *, fetches: bool) -> Iterator[str]:
+def _identifying_attributes(plan: Plan, *, fetches: bool) -> Iterator[str]:
     """Yield the non-key attributes that identify the entity of an item or show whether the item has expired.
 
     With `fetches`, include attributes that DynamoDB fetches from the table for a query on a local index.
@@ -402,15 +412,21 @@ def _identifying(plan: Plan, *, fetches: bool) -> Iterator[str]:
 
 def _view_attributes(plan: Plan) -> Iterator[str]:
     """Yield the attributes that are needed to build the objects of a plan's view."""
-    spec, read = plan.entity, set(plan.fields_read(plan.entity))
-    fetched = missing_in_index(plan.index, spec) if plan.index is not None and plan.index.kind == "LSI" else []
+    spec, read_fields = plan.entity, set(plan.fields_read(plan.entity))
+    fetched_fields = missing_in_index(plan.index, spec) if plan.index is not None and plan.index.kind == "LSI" else []
     for name, stored in spec.fields.items():
-        if name in read - spec.is_in_key_only and (name in fetched or index_holds(plan, stored.attribute)):
+        if name in read_fields - spec.is_in_key_only and (
+            name in fetched_fields or index_holds(plan, stored.attribute)
+        ):
             yield stored.attribute
     for bound in spec.indexes:
         for part in bound.attributes:
-            of_view = part.template is not None and part.template.reversible and read.intersection(part.template.fields)
-            if of_view and index_holds(plan, part.attribute):
+            restores_field = (
+                part.template is not None
+                and part.template.reversible
+                and read_fields.intersection(part.template.fields)
+            )
+            if restores_field and index_holds(plan, part.attribute):
                 yield part.attribute  # another program may store a field only in this key
 
 

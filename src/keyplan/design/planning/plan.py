@@ -199,9 +199,9 @@ class Plan:
     """
 
     def __repr__(self) -> str:
-        where = "" if self.index is None else f" by {self.index.name}"
+        index_text = "" if self.index is None else f" by {self.index.name}"
         faults = "".join(f" {fault.code}" for fault in self.faults)
-        return f"<Plan of {self.pattern}: {self.operation} on {self.schema.name}{where}{faults}>"
+        return f"<Plan of {self.pattern}: {self.operation} on {self.schema.name}{index_text}{faults}>"
 
     @property
     def reading(self) -> bool:
@@ -248,27 +248,31 @@ class PatternDeclaration:
         place = path.place if path.place.line else self.place
         return place.at(path.field)
 
-    def written(self, attribute: str, words: str, part: TextPart = "whole") -> KeyValue:
+    def written(self, attribute: str, text: str, part: TextPart = "whole") -> KeyValue:
         """Return the value of a key attribute that the pattern declares as a string.
 
         Placeholders in the string refer to the pattern's parameters.
         """
         # A parameter without annotation has the type of the field with its name, or else str.
-        own = declared_fields(self.entities[0].fields)
-        fields = {name: own.get(name, DeclaredField(name, str)) for name in self.parameters}
-        annotated = {name: param for name, param in self.parameters.items() if annotation_of(param) is not None}
-        fields.update({name: DeclaredField.of(name, annotation_of(param), None) for name, param in annotated.items()})
-        template = bind_template(words, fields, self.place)
+        entity_fields = declared_fields(self.entities[0].fields)
+        fields = {name: entity_fields.get(name, DeclaredField(name, str)) for name in self.parameters}
+        annotated_parameters = {
+            name: param for name, param in self.parameters.items() if annotation_of(param) is not None
+        }
+        fields.update(
+            {name: DeclaredField.of(name, annotation_of(param), None) for name, param in annotated_parameters.items()}
+        )
+        template = bind_template(text, fields, self.place)
         return KeyValue(attribute, {name: self.parameters[name] for name in template.fields}, template, part=part)
 
 
-def key_value(part: BoundKeyAttribute, sources: Mapping[str, Source], how: TextPart = "whole") -> KeyValue:
+def key_value(part: BoundKeyAttribute, sources: Mapping[str, Source], text_part: TextPart = "whole") -> KeyValue:
     """Return the value of a key attribute, given the parameters and constants for its fields.
 
-    `how` selects the part of the template's string. `KeyValue` describes the choices.
+    `text_part` selects the part of the template's string. `KeyValue` describes the choices.
     """
     known_sources = {name: sources[name] for name in part.fields if name in sources}
-    return KeyValue(part.attribute, known_sources, part.template, part.field, how)
+    return KeyValue(part.attribute, known_sources, part.template, part.field, text_part)
 
 
 FieldUse = Literal["key", "prefix", "compared", "set", "changed"]
@@ -303,8 +307,8 @@ def _is_key_text(value: KeyValue, plan: Plan) -> bool:
     if value.template is None:
         return False
     bounds = [entity.key_in(plan.index) for entity in plan.entities]
-    own = [part.template for bound in bounds if bound is not None for part in bound.attributes]
-    return all(template is not value.template for template in own)
+    templates = [part.template for bound in bounds if bound is not None for part in bound.attributes]
+    return all(template is not value.template for template in templates)
 
 
 def _compared_fields(condition: Condition | None) -> Iterator[tuple[str, Source]]:

@@ -20,17 +20,17 @@ from keyplan.design.schema import Index
 def plan_query(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> Plan:
     """Plan a query. `draft` contains the options that need no planning."""
     _check_fields(pattern, cond)
-    index = _index(pattern)
+    index = _find_index(pattern)
     draft = replace(draft, index=index, filter=cond.filter_condition)
     bound = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
     if bound is None:
-        return replace(draft, key=_written_only(pattern, index, cond), faults=(_not_in_index(pattern, index),))
-    partition, walk, faults = _partition(pattern, bound, cond)
+        return replace(draft, key=_text_partition(pattern, index, cond), faults=(_not_in_index_fault(pattern, index),))
+    partition, walk, faults = _plan_partition(pattern, bound, cond)
     sort = plan_sort(pattern, bound, cond)
     draft = replace(draft, key=KeySelection(partition, sort.conditions), walk=walk, residue=sort.residue)
-    faults += [*_other_partition(pattern, bound, cond), *sort.faults, *read_faults(pattern, index, draft)]
+    faults += [*_other_partition_faults(pattern, bound, cond), *sort.faults, *read_faults(pattern, index, draft)]
     return replace(
-        draft, faults=tuple(faults), notes=(*read_notes(draft, index), *_partial_items(pattern, index, draft))
+        draft, faults=tuple(faults), notes=(*read_notes(draft, index), *_partial_item_notes(pattern, index, draft))
     )
 
 
@@ -46,16 +46,16 @@ def plan_scan(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> P
             place=pattern.place,
             fix="use @table.query, or everything().filter(...) for a filter",
         )
-    index = _index(pattern)
+    index = _find_index(pattern)
     draft = replace(draft, index=index, filter=cond.filter_condition)
     return replace(draft, faults=tuple(read_faults(pattern, index, draft)), notes=read_notes(draft, index))
 
 
 def _check_fields(pattern: PatternDeclaration, cond: KeyCondition) -> None:
     """Raise DesignError if a condition names a field that none of the pattern's entities has."""
-    named = [(name, pattern.at(name, cond.places)) for name in (*cond.partition, *named_sort_fields(cond))]
-    named += [(path.field, pattern.at_path(path)) for path in paths_of(cond.filter_condition)]
-    for name, place in named:
+    field_places = [(name, pattern.at(name, cond.places)) for name in (*cond.partition, *named_sort_fields(cond))]
+    field_places += [(path.field, pattern.at_path(path)) for path in paths_of(cond.filter_condition)]
+    for name, place in field_places:
         if all(name not in entity.fields for entity in pattern.entities):
             known_fields = dict.fromkeys(field for entity in pattern.entities for field in entity.fields)
             raise unknown_field_error(
@@ -63,11 +63,11 @@ def _check_fields(pattern: PatternDeclaration, cond: KeyCondition) -> None:
             )
 
 
-def _index(pattern: PatternDeclaration) -> Index | None:
+def _find_index(pattern: PatternDeclaration) -> Index | None:
     return None if pattern.index is None else find_index(pattern.schema, pattern.index, pattern.place)
 
 
-def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
+def _not_in_index_fault(pattern: PatternDeclaration, index: Index | None) -> Fault:
     names = ", ".join(entity.name for entity in pattern.entities)
     assert index is not None, "every entity has a primary key"
     return pattern.fault(
@@ -78,7 +78,7 @@ def _not_in_index(pattern: PatternDeclaration, index: Index | None) -> Fault:
     )
 
 
-def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
+def _text_partition(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
     """Return the key selection for a query on an index that contains none of the pattern's entities.
 
     The key selection consists of the partition key, which the pattern declares as a string. Return None if the query
@@ -94,15 +94,15 @@ def _written_only(pattern: PatternDeclaration, index: Index | None, cond: KeyCon
 Walk = tuple[str, Source] | None
 
 
-def _partition(
+def _plan_partition(
     pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition
 ) -> tuple[tuple[KeyValue, ...], Walk, list[Fault]]:
     if cond.partition_text is not None:
         return (pattern.written(bound.partition[0].attribute, cond.partition_text),), None, []
-    needed = [name for part in bound.partition for name in part.fields]
-    missing = [name for name in needed if name not in cond.partition]
-    extra = [name for name in cond.partition if name not in needed]
-    faults = [_cannot_serve(pattern, bound, missing, extra)] if missing or extra else []
+    key_fields = [name for part in bound.partition for name in part.fields]
+    missing = [name for name in key_fields if name not in cond.partition]
+    extra = [name for name in cond.partition if name not in key_fields]
+    faults = [_partition_key_fault(pattern, bound, missing, extra)] if missing or extra else []
     values = tuple(key_value(part, cond.partition) for part in bound.partition)
     walk = plan_walk(pattern, cond.partition)
     if walk is not None and isinstance(walk[1], EveryShard):
@@ -125,23 +125,25 @@ def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> No
         )
 
 
-def _other_partition(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> list[Fault]:
+def _other_partition_faults(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> list[Fault]:
     """Return a fault for each entity whose items can never be in the queried partition."""
     if cond.partition_text is not None:
         return []
     faults = []
     for entity in pattern.entities:
-        other = entity.key_in(bound.index)
-        if other is None or all(_can_match(*pair) for pair in zip(bound.partition, other.partition, strict=True)):
+        other_key = entity.key_in(bound.index)
+        if other_key is None or all(
+            _can_match(*pair) for pair in zip(bound.partition, other_key.partition, strict=True)
+        ):
             continue
-        first, second = (", ".join(part.text for part in key.partition) for key in (bound, other))
+        first, second = (", ".join(part.text for part in key.partition) for key in (bound, other_key))
         faults.append(
             pattern.fault(
                 "KP301",
                 f"{pattern.name} reads partition {first} of {pattern.schema.where(bound.index)}, and {entity.name} is"
                 f" in {second}: none of its items can be found there",
                 f"leave {entity.name} out and read it by a separate pattern, or give it the same partition key",
-                other.place,
+                other_key.place,
             )
         )
     return faults
@@ -169,12 +171,14 @@ def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:
     return walks[0] if walks else None
 
 
-def _cannot_serve(pattern: PatternDeclaration, bound: BoundKey, missing: Sequence[str], extra: Sequence[str]) -> Fault:
-    where = pattern.schema.where(bound.index)
+def _partition_key_fault(
+    pattern: PatternDeclaration, bound: BoundKey, missing: Sequence[str], extra: Sequence[str]
+) -> Fault:
+    owner = pattern.schema.where(bound.index)
     shape = " and ".join(f"{part.attribute} = {part.text}" for part in bound.partition)
     if missing:
         names = ", ".join(missing)
-        problem = f"{pattern.name} does not state {names}, which the partition key of {where} requires ({shape})"
+        problem = f"{pattern.name} does not state {names}, which the partition key of {owner} requires ({shape})"
         fix = f"pass {names}, or add an index whose partition key requires only fields that the pattern states"
         sharded = [name for name in missing if _is_sharded(bound, name)]
         if sharded:
@@ -182,7 +186,7 @@ def _cannot_serve(pattern: PatternDeclaration, bound: BoundKey, missing: Sequenc
         code = "KP308" if len(bound.partition) > 1 else "KP301"
         return pattern.fault(code, problem, fix, bound.place)
     names = ", ".join(extra)
-    problem = f"{pattern.name} states {names}, which the partition key of {where} does not contain ({shape})"
+    problem = f"{pattern.name} states {names}, which the partition key of {owner} does not contain ({shape})"
     fix = f"use an index whose partition key contains {names}, or .filter(...) to filter the items read"
     return pattern.fault("KP301", problem, fix, bound.place)
 
@@ -230,7 +234,7 @@ def read_faults(pattern: PatternDeclaration, index: Index | None, draft: Plan) -
                 )
             )
     if index is not None:
-        faults += _unprojected(pattern, index, draft)
+        faults += _unprojected_faults(pattern, index, draft)
     return faults
 
 
@@ -239,44 +243,44 @@ def _attribute_of(pattern: PatternDeclaration, path: FieldPath) -> str:
     return entity.fields[path.field].attribute
 
 
-def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list[Fault]:
+def _unprojected_faults(pattern: PatternDeclaration, index: Index, draft: Plan) -> list[Fault]:
     """Return a fault for each field that a query filters by or returns, but that the index does not project."""
     faults = []
-    filtered = {path.field for path in paths_of(draft.filter)}
-    compared = {path.field for path in paths_of(draft.residue)}
-    counts = draft.select == "count" and draft.residue is None
+    filtered_fields = {path.field for path in paths_of(draft.filter)}
+    compared_fields = {path.field for path in paths_of(draft.residue)}
+    is_count = draft.select == "count" and draft.residue is None
     for entity in pattern.entities:
         unprojected = missing_in_index(index, entity) if index.kind == "GSI" and not draft.hydrated else ()
-        read = set(draft.fields_read(entity))
-        unseen = sorted(compared - read)
-        if unseen:
+        read_fields = set(draft.fields_read(entity))
+        not_in_view = sorted(compared_fields - read_fields)
+        if not_in_view:
             faults.append(
                 pattern.fault(
                     "KP306",
-                    f"{pattern.name} compares {', '.join(unseen)} on returned items, but its view does not have the"
-                    " field",
-                    f"add {', '.join(unseen)} to the view",
+                    f"{pattern.name} compares {', '.join(not_in_view)} on returned items, but its view does not have"
+                    " the field",
+                    f"add {', '.join(not_in_view)} to the view",
                     index.place,
                 )
             )
-        needed = [
+        missing_fields = [
             name
             for name, stored in entity.fields.items()
-            if (name in filtered and not index.projects(stored.attribute, pattern.schema.key))
+            if (name in filtered_fields and not index.projects(stored.attribute, pattern.schema.key))
             or (
                 name in unprojected
-                and (name in compared or (name in read and stored.info.is_required() and not counts))
+                and (name in compared_fields or (name in read_fields and stored.info.is_required() and not is_count))
             )
         ]
-        if needed:
-            fix = projection_fix(index, [entity.fields[name].attribute for name in needed])
-            if not counts and not filtered.union(compared).intersection(needed):
+        if missing_fields:
+            fix = projection_fix(index, [entity.fields[name].attribute for name in missing_fields])
+            if not is_count and not filtered_fields.union(compared_fields).intersection(missing_fields):
                 fix += "; or read a View of projected fields, or fetch whole items with hydrate=True"
             faults.append(
                 pattern.fault(
                     "KP306",
                     f"{pattern.name} reads {entity.name} from index {index.name}, which does not project"
-                    f" {', '.join(needed)}",
+                    f" {', '.join(missing_fields)}",
                     fix,
                     index.place,
                 )
@@ -284,22 +288,22 @@ def _unprojected(pattern: PatternDeclaration, index: Index, draft: Plan) -> list
     return faults
 
 
-def _partial_items(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
+def _partial_item_notes(pattern: PatternDeclaration, index: Index | None, draft: Plan) -> Iterator[str]:
     """Yield notes about fields that the index does not project, for example that a read returns their
     default values.
     """
     if index is None or index.kind != "GSI" or draft.hydrated:
         return
-    come_back = "come back" if draft.select == "all" else "are counted"
+    verb = "come back" if draft.select == "all" else "are counted"
     for entity in pattern.entities:
         optional = [name for name in missing_in_index(index, entity) if not entity.fields[name].info.is_required()]
         expiry = [name for name in optional if entity.fields[name].attribute == pattern.schema.ttl]
-        read = set(draft.fields_read(entity))
-        missing = [name for name in optional if name in read]
+        read_fields = set(draft.fields_read(entity))
+        missing = [name for name in optional if name in read_fields]
         if missing and draft.select == "all":
             yield f"{index.name} does not hold {', '.join(missing)} of {entity.name}: they come back as their defaults"
         if expiry and draft.expired == "drop":
-            yield f"{index.name} does not hold {expiry[0]}: expired items of {entity.name} {come_back} until deleted"
+            yield f"{index.name} does not hold {expiry[0]}: expired items of {entity.name} {verb} until deleted"
 
 
 def read_notes(draft: Plan, index: Index | None) -> tuple[str, ...]:

@@ -38,21 +38,21 @@ class SortKeyPlan:
 def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan:
     """Plan a condition on the attributes of the sort key."""
     if cond.sort_text is not None:
-        return _key_text(pattern, bound, cond.sort_text)
+        return _plan_key_text(pattern, bound, cond.sort_text)
     if not bound.sort:
         return _no_sort_key(pattern, bound, cond)
     _refuse_walk(pattern, cond)
     order = list(dict.fromkeys(name for part in bound.sort for name in part.fields))
-    stated = named_sort_fields(cond)
-    leads = set(order[: len(stated)]) == set(stated) and (
-        cond.range is None or order[len(stated) - 1] == cond.range.field
+    stated_fields = named_sort_fields(cond)
+    is_leading = set(order[: len(stated_fields)]) == set(stated_fields) and (
+        cond.range is None or order[len(stated_fields) - 1] == cond.range.field
     )
-    if not leads:
-        return _not_leading(pattern, bound, stated, order)
-    if stated and (unlike := _different_sort_keys(pattern, bound, cond)) is not None:
-        return unlike
-    confined = bool(stated) or (len(pattern.entities) == 1 and not pattern.schema.literal)
-    return _conditions(pattern, bound, cond, confined=confined)
+    if not is_leading:
+        return _not_leading(pattern, bound, stated_fields, order)
+    if stated_fields and (different := _different_sort_keys(pattern, bound, cond)) is not None:
+        return different
+    confined = bool(stated_fields) or (len(pattern.entities) == 1 and not pattern.schema.literal)
+    return _plan_conditions(pattern, bound, cond, confined=confined)
 
 
 def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
@@ -65,9 +65,9 @@ def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
     bound = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
     fields = [] if bound is None else [name for part in bound.sort for name in part.fields if name not in cond.sort]
     if not fields:
-        where = pattern.schema.name if pattern.index is None else f"{pattern.schema.name}/{pattern.index}"
+        owner = pattern.schema.name if pattern.index is None else f"{pattern.schema.name}/{pattern.index}"
         raise DesignError(
-            f"{pattern.name} states a range of the sort key of {where}, which has no field"
+            f"{pattern.name} states a range of the sort key of {owner}, which has no field"
             f"{' left' if cond.sort else ''} to compare",
             place=pattern.place.at(".sk"),
             other=None if bound is None else bound.place,
@@ -82,12 +82,12 @@ def optional_parameters(cond: KeyCondition) -> frozenset[str]:
     key.
     """
     sources = [*cond.sort.values(), *((cond.range.low, cond.range.high) if cond.range is not None else ())]
-    named = {source._name for source in cond.partition.values() if isinstance(source, Param)}
+    partition_names = {source._name for source in cond.partition.values() if isinstance(source, Param)}
     return frozenset(
         source._name
         for source in sources
         if isinstance(source, Param) and not source._path and without_none(annotation_of(source))[1]
-    ).difference(named)
+    ).difference(partition_names)
 
 
 def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection[str]) -> KeyCondition:
@@ -98,13 +98,13 @@ def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection
     """
     sort = {name: source for name, source in cond.sort.items() if not _is_absent(source, absent)}
     shorter = replace(cond, sort=sort, range=_without_absent_bounds(cond.range, absent))
-    passed, stated = named_sort_fields(shorter), named_sort_fields(cond)
+    passed_fields, stated_fields = named_sort_fields(shorter), named_sort_fields(cond)
     bound = next((key for entity in plan.entities if (key := entity.key_in(plan.index)) is not None), None)
-    order = [name for part in (() if bound is None else bound.sort) for name in part.fields if name in stated]
-    for name, later in pairwise(dict.fromkeys(order)):
-        if later in passed and name not in passed:
+    order = [name for part in (() if bound is None else bound.sort) for name in part.fields if name in stated_fields]
+    for name, next_name in pairwise(dict.fromkeys(order)):
+        if next_name in passed_fields and name not in passed_fields:
             raise TypeError(
-                f"{call} expects {name} with {later}, got None: the sort key contains {', '.join(order)} in this"
+                f"{call} expects {name} with {next_name}, got None: the sort key contains {', '.join(order)} in this"
                 " order, and only its end can be left out"
             )
     return shorter
@@ -114,15 +114,15 @@ def _is_absent(source: Source, absent: Collection[str]) -> bool:
     return isinstance(source, Param) and not source._path and source._name in absent
 
 
-def _without_absent_bounds(span: Range | None, absent: Collection[str]) -> Range | None:
+def _without_absent_bounds(range_: Range | None, absent: Collection[str]) -> Range | None:
     """Return a range without the bounds that are None in a call, or None if both bounds are None."""
-    if span is None:
+    if range_ is None:
         return None
-    if span.op != "between":
-        return None if _is_absent(span.low, absent) else span
-    if _is_absent(span.high, absent):
-        return None if _is_absent(span.low, absent) else Range(">=", span.field, span.low)
-    return Range("<=", span.field, span.high) if _is_absent(span.low, absent) else span
+    if range_.op != "between":
+        return None if _is_absent(range_.low, absent) else range_
+    if _is_absent(range_.high, absent):
+        return None if _is_absent(range_.low, absent) else Range(">=", range_.field, range_.low)
+    return Range("<=", range_.field, range_.high) if _is_absent(range_.low, absent) else range_
 
 
 def named_sort_fields(cond: KeyCondition) -> list[str]:
@@ -142,25 +142,25 @@ def _refuse_walk(pattern: PatternDeclaration, cond: KeyCondition) -> None:
             )
 
 
-def _key_text(pattern: PatternDeclaration, bound: BoundKey, words: KeyText) -> SortKeyPlan:
+def _plan_key_text(pattern: PatternDeclaration, bound: BoundKey, key_text: KeyText) -> SortKeyPlan:
     if not bound.sort:
-        return _no_sort_key(pattern, bound, KeyCondition(sort_text=words))
+        return _no_sort_key(pattern, bound, KeyCondition(sort_text=key_text))
     attribute = bound.sort[0].attribute
-    op: SortOp = "BETWEEN" if words.op == "between" else words.op
-    high = pattern.written(attribute, words.high) if words.high is not None else None
-    return SortKeyPlan((SortCondition(op, pattern.written(attribute, words.low), high),))
+    op: SortOp = "BETWEEN" if key_text.op == "between" else key_text.op
+    high = pattern.written(attribute, key_text.high) if key_text.high is not None else None
+    return SortKeyPlan((SortCondition(op, pattern.written(attribute, key_text.low), high),))
 
 
 # Faults.
 
 
 def _no_sort_key(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan:
-    stated = named_sort_fields(cond)
-    if not stated and cond.sort_text is None:
+    stated_fields = named_sort_fields(cond)
+    if not stated_fields and cond.sort_text is None:
         return SortKeyPlan()
     fault = pattern.fault(
         "KP301",
-        f"{pattern.name} states {', '.join(stated) or 'a text'} of the sort key, and"
+        f"{pattern.name} states {', '.join(stated_fields) or 'a text'} of the sort key, and"
         f" {pattern.schema.where(bound.index)}"
         " does not have one",
         "add an index with such a sort key, or .filter(...) to filter the items read",
@@ -190,21 +190,21 @@ def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: Key
 
     Otherwise, return None.
     """
-    text = [part.text for part in bound.sort]
+    templates = [part.text for part in bound.sort]
     for entity in pattern.entities:
-        other = entity.key_in(bound.index)
+        other_key = entity.key_in(bound.index)
         if (
-            other is not None
-            and [part.text for part in other.sort] != text
-            and not _have_same_prefix(bound, other, cond)
+            other_key is not None
+            and [part.text for part in other_key.sort] != templates
+            and not _have_same_prefix(bound, other_key, cond)
         ):
             fault = pattern.fault(
                 "KP301",
                 f"{pattern.name} queries one range of {pattern.schema.where(bound.index)}, and its entities' sort keys"
-                f" differ there ({', '.join(text)} and {', '.join(part.text for part in other.sort)}): {entity.name}"
-                " would be left out",
+                f" differ there ({', '.join(templates)} and {', '.join(part.text for part in other_key.sort)}):"
+                f" {entity.name} would be left out",
                 "query the whole partition, write the range out with .sk.text(...), or declare a query for each",
-                other.place,
+                other_key.place,
             )
             return SortKeyPlan(faults=[fault])
     return None
@@ -216,11 +216,11 @@ def _have_same_prefix(first: BoundKey, second: BoundKey, cond: KeyCondition) -> 
     """
     if cond.range is not None or len(first.sort) != 1 or len(second.sort) != 1:
         return False
-    start = _start(first.sort[0].template, cond)
-    return start is not None and start == _start(second.sort[0].template, cond)
+    start = _known_start(first.sort[0].template, cond)
+    return start is not None and start == _known_start(second.sort[0].template, cond)
 
 
-def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...] | None:
+def _known_start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...] | None:
     """Return the text of each template part before the first field for which the condition has no value.
 
     Return None if the condition has a value for every field.
@@ -239,7 +239,9 @@ def _start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...
 # Conditions, attribute by attribute.
 
 
-def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition, *, confined: bool) -> SortKeyPlan:
+def _plan_conditions(
+    pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition, *, confined: bool
+) -> SortKeyPlan:
     """Plan the conditions on the sort key attributes. Equality conditions on leading attributes are followed by at most
     one range or prefix condition.
 
@@ -248,17 +250,17 @@ def _conditions(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition
     conditions: list[SortCondition] = []
     for part in bound.sort if confined else ():
         if cond.range is not None and cond.range.field in part.fields:
-            last = _range(pattern, part, cond)
+            last = _plan_range(pattern, part, cond)
             return replace(last, conditions=(*conditions, *last.conditions))
         if all(name in cond.sort for name in part.fields):
             conditions.append(SortCondition("=", key_value(part, cond.sort)))
             continue
-        last = _prefix(part, cond)
+        last = _plan_prefix(part, cond)
         return replace(last, conditions=(*conditions, *last.conditions))
     return SortKeyPlan(tuple(conditions))
 
 
-def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
+def _plan_prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
     """Plan a prefix condition on the leading fields of a template, or on the literal text at its start."""
     template = part.template
     fields = [name for name in part.fields if name in cond.sort]
@@ -267,10 +269,10 @@ def _prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
     condition = SortCondition("begins_with", key_value(part, cond.sort, "prefix"))
     placeholder = _last_placeholder(template, fields)
     # Before a placeholder of varying width, the prefix also matches longer values.
-    unclear = placeholder is not None and not placeholder.is_delimited
+    is_ambiguous = placeholder is not None and not placeholder.is_delimited
     residue = (
         CompareCondition("=", FieldPath(placeholder.name), cond.sort[placeholder.name])
-        if placeholder is not None and unclear
+        if placeholder is not None and is_ambiguous
         else None
     )
     return SortKeyPlan((condition,), residue=residue)
@@ -288,7 +290,7 @@ def _last_placeholder(template: BoundTemplate, known_fields: Sequence[str]) -> B
     return last
 
 
-def _range(pattern: PatternDeclaration, part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
+def _plan_range(pattern: PatternDeclaration, part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
     range_ = cond.range
     assert range_ is not None, "the caller looked"
     if part.template is None:
@@ -298,21 +300,21 @@ def _range(pattern: PatternDeclaration, part: BoundKeyAttribute, cond: KeyCondit
     assert placeholder is not None, "the field is in the template"
     if range_.op == "begins_with":
         condition = SortCondition("begins_with", replace(low, part="begins"))
-        return SortKeyPlan((condition,), _number_prefix(pattern, range_, placeholder.field.type))
+        return SortKeyPlan((condition,), _number_prefix_faults(pattern, range_, placeholder.field.type))
     in_order = part.template.keeps_order_from(range_.field)
     if not in_order and pattern.index is None:
         in_order = part.template.ends_in_period(range_.field)
-    faults = [] if in_order else [_unordered(pattern, range_, part.template, placeholder)]
+    faults = [] if in_order else [_unordered_fault(pattern, range_, part.template, placeholder)]
     if placeholder.name != range_.field:
-        faults.append(_trailing_field(pattern, range_, part.template, placeholder))
+        faults.append(_trailing_field_fault(pattern, range_, part.template, placeholder))
     if placeholder.encoding.reversible and placeholder.encoding.rounds_to is None:
-        condition, residue = _exact(range_, low, part, cond, placeholder)
+        condition, residue = _exact_range(range_, low, part, cond, placeholder)
     else:
-        condition, residue = _rounded(range_, low, part, cond)
+        condition, residue = _rounded_range(range_, low, part, cond)
     return SortKeyPlan((condition,), faults, residue)
 
 
-def _number_prefix(pattern: PatternDeclaration, range_: Range, kind: object) -> list[Fault]:
+def _number_prefix_faults(pattern: PatternDeclaration, range_: Range, kind: object) -> list[Fault]:
     if kind not in {int, float, bool} and getattr(kind, "__name__", "") != "Decimal":
         return []
     return [
@@ -326,22 +328,22 @@ def _number_prefix(pattern: PatternDeclaration, range_: Range, kind: object) -> 
     ]
 
 
-def _unordered(
+def _unordered_fault(
     pattern: PatternDeclaration, range_: Range, template: BoundTemplate, placeholder: BoundPlaceholder
 ) -> Fault:
     group = None if placeholder.encoding.reversible else placeholder.encoding.rounds_to
-    sorts = f"of which {template.text} contains only the {group}: within one, keys are not in its order"
+    order_text = f"of which {template.text} contains only the {group}: within one, keys are not in its order"
     return pattern.fault(
         "KP206",
         f"{pattern.name} queries a range of {range_.field}, "
-        + (f"whose text in {template.text} does not sort in the order of its values" if group is None else sorts),
+        + (f"whose text in {template.text} does not sort in the order of its values" if group is None else order_text),
         f"write a placeholder that keeps the order, such as {{{range_.field}:010d}} for numbers or"
         f" {{{range_.field}:utc_ms}} for timestamps",
         pattern.entities[0].place,
     )
 
 
-def _trailing_field(
+def _trailing_field_fault(
     pattern: PatternDeclaration, range_: Range, template: BoundTemplate, placeholder: BoundPlaceholder
 ) -> Fault:
     return pattern.fault(
@@ -356,7 +358,7 @@ def _trailing_field(
 Planned = tuple[SortCondition, Condition | None]
 
 
-def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
+def _is_open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
     """Return True if the sort key starts with the field to which the condition applies a range.
 
     In this case, one bound is sufficient.
@@ -365,7 +367,7 @@ def _open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
     return not part.template.literal_prefix and not any(name in cond.sort for name in part.fields)
 
 
-def _exact(
+def _exact_range(
     range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition, placeholder: BoundPlaceholder
 ) -> Planned:
     """Plan a range over a field for which each key string represents a single value.
@@ -375,29 +377,29 @@ def _exact(
     upper = replace(low, part="upper")
     if range_.op == "between":
         return SortCondition("BETWEEN", low, key_value(part, {**cond.sort, range_.field: range_.high}, "upper")), None
-    if _open(part, cond):
-        ends: dict[str, tuple[SortOp, KeyValue]] = {
+    if _is_open(part, cond):
+        conditions: dict[str, tuple[SortOp, KeyValue]] = {
             "<": ("<", low),
             "<=": ("<=", upper),
             ">": (">", upper),
             ">=": (">=", low),
         }
-        return SortCondition(*ends[range_.op]), None
+        return SortCondition(*conditions[range_.op]), None
     floor, ceiling = key_value(part, cond.sort, "lower"), key_value(part, cond.sort, "upper")
     if range_.op == "<" and placeholder.last and placeholder.encoding.width is None:
         # BETWEEN includes its bounds, and the string just below a bound of variable width would be as long as a key can
         # be.
         return SortCondition("BETWEEN", floor, upper), CompareCondition("<", FieldPath(range_.field), range_.low)
-    between = {
+    bounds = {
         "<": (floor, replace(low, part="before")),
         "<=": (floor, upper),
         ">": (replace(low, part="after"), ceiling),
         ">=": (low, ceiling),
     }
-    return SortCondition("BETWEEN", *between[range_.op]), None
+    return SortCondition("BETWEEN", *bounds[range_.op]), None
 
 
-def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition) -> Planned:
+def _rounded_range(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition) -> Planned:
     """Plan a range over a field for which a key string represents several values, such as all timestamps of a day.
 
     The key range includes the bounds, and the comparison is repeated on the returned items.
@@ -409,18 +411,18 @@ def _rounded(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCon
         return SortCondition("BETWEEN", low, high), BetweenCondition(path, range_.low, range_.high)
     assert range_.op != "begins_with", "the caller looked"
     residue = CompareCondition(range_.op, path, range_.low)
-    below = range_.op in {"<", "<="}
-    if _open(part, cond):
-        return (SortCondition("<=", upper) if below else SortCondition(">=", low)), residue
+    is_upper_bound = range_.op in {"<", "<="}
+    if _is_open(part, cond):
+        return (SortCondition("<=", upper) if is_upper_bound else SortCondition(">=", low)), residue
     floor, ceiling = key_value(part, cond.sort, "lower"), key_value(part, cond.sort, "upper")
-    return SortCondition("BETWEEN", *((floor, upper) if below else (low, ceiling))), residue
+    return SortCondition("BETWEEN", *((floor, upper) if is_upper_bound else (low, ceiling))), residue
 
 
 def _stored_range(pattern: PatternDeclaration, part: BoundKeyAttribute, range_: Range) -> SortKeyPlan:
     op: SortOp = "BETWEEN" if range_.op == "between" else range_.op
     high = key_value(part, {range_.field: range_.high}) if range_.op == "between" else None
-    numeric = range_.op == "begins_with" and part.type_code == "N"
-    faults = _number_prefix(pattern, range_, int) if numeric else []
+    is_number_prefix = range_.op == "begins_with" and part.type_code == "N"
+    faults = _number_prefix_faults(pattern, range_, int) if is_number_prefix else []
     # Stored values are whole units, so values that are not below a more precise timestamp start at the next unit.
     rounds = part.field is not None and part.field.stored is not None and op in {"<", ">=", "BETWEEN"}
     low = key_value(part, {range_.field: range_.low}, "rounded_up" if rounds else "whole")

@@ -41,16 +41,16 @@ def plan_key(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
     """
     entity, fields = pattern.entities[0], change.key
     check_fields(pattern, {name: pattern.at(name, change.places) for name in fields})
-    needed = entity.key.fields
-    missing = [name for name in needed if name not in fields]
-    extra = [name for name in fields if name not in needed]
+    key_fields = entity.key.fields
+    missing = [name for name in key_fields if name not in fields]
+    extra = [name for name in fields if name not in key_fields]
     if missing or extra:
         raise DesignError(
             f"{pattern.name} names {', '.join(fields) or 'no field'}, but the primary key of {entity.name} consists of"
-            f" {', '.join(needed)}",
+            f" {', '.join(key_fields)}",
             place=pattern.place.at("item("),
             other=entity.key.place,
-            fix=f"write item({', '.join(f'{name}={name}' for name in needed)})",
+            fix=f"write item({', '.join(f'{name}={name}' for name in key_fields)})",
             code="KP301",
         )
     walk = plan_walk(pattern, fields)
@@ -86,10 +86,10 @@ def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> No
             raise unknown_field_error(name, entity.fields, entity.model.__name__, place)
 
 
-def _refuse_changes(pattern: PatternDeclaration, change: ItemWrite, does: str, fix: str) -> None:
+def _refuse_changes(pattern: PatternDeclaration, change: ItemWrite, verb_phrase: str, fix: str) -> None:
     """Raise DesignError if a delete or check declares changes, a whole item, or `.assuming(...)`."""
     if change.actions or change.whole is not None or change.assumed:
-        raise DesignError(f"{pattern.name} {does}", place=pattern.place, fix=fix)
+        raise DesignError(f"{pattern.name} {verb_phrase}", place=pattern.place, fix=fix)
 
 
 def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
@@ -107,44 +107,46 @@ def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
             fix="use @table.create, or .condition(...) for a condition on the existing item",
         )
     entity = pattern.entities[0]
-    _check_item(pattern, change.whole, of_many=False)
+    _check_item(pattern, change.whole, is_batch=False)
     check_conditions(pattern, change)
     replaces = draft.exists != "must_not" or change.replaceable is not None
-    own_version = draft.exists == "must" and entity.version is not None
+    compares_version = draft.exists == "must" and entity.version is not None
     return replace(
         draft,
         item=change.whole,
         condition=change.required,
         replaceable=change.replaceable,
-        version=change.version if change.version is not None or not own_version else _own_version(change.whole, entity),
+        version=change.version
+        if change.version is not None or not compares_version
+        else _version_of(change.whole, entity),
         reads_first=bool(entity.sentinels) and replaces,
     )
 
 
-def _check_item(pattern: PatternDeclaration, item: Source, *, of_many: bool) -> None:
+def _check_item(pattern: PatternDeclaration, item: Source, *, is_batch: bool) -> None:
     """Raise DesignError if the annotation of the item to write is not the pattern's entity.
 
-    With `of_many`, the annotation must be a list or another collection of such items.
+    With `is_batch`, the annotation must be a list or another collection of such items.
     """
     model = pattern.entities[0].model
-    expected_type = f"list[{model.__name__}]" if of_many else model.__name__
+    expected_type = f"list[{model.__name__}]" if is_batch else model.__name__
     annotation, _ = without_none(annotation_of(item) if isinstance(item, Param) else type(item))
     kind = get_origin(annotation) or annotation
     if not isinstance(kind, type) or kind is Any:
         return
-    many = issubclass(kind, Collection) and not issubclass(kind, (str, bytes))
-    if many is of_many and (many or issubclass(model, kind) or issubclass(kind, model)):
+    is_collection = issubclass(kind, Collection) and not issubclass(kind, (str, bytes))
+    if is_collection is is_batch and (is_collection or issubclass(model, kind) or issubclass(kind, model)):
         return
-    more = "; to put several items, use @table.batch_put, or a transaction with each(...)" if many else ""
+    advice = "; to put several items, use @table.batch_put, or a transaction with each(...)" if is_collection else ""
     raise DesignError(
         f"{pattern.name} puts {item!r}, which is {getattr(annotation, '__name__', annotation)}, not {expected_type}",
         place=pattern.place,
         other=pattern.entities[0].place,
-        fix=f"annotate the parameter as {expected_type}{more}",
+        fix=f"annotate the parameter as {expected_type}{advice}",
     )
 
 
-def _own_version(item: Source, entity: EntitySpec) -> Source:
+def _version_of(item: Source, entity: EntitySpec) -> Source:
     return getattr(item, entity.version) if entity.version is not None else None
 
 
@@ -209,7 +211,7 @@ def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> P
         )
         draft = replace(draft, faults=(*draft.faults, fault))
     if change.whole is not None:
-        _check_item(pattern, change.whole, of_many=True)
+        _check_item(pattern, change.whole, is_batch=True)
         return replace(draft, item=change.whole)
     planned = plan_key(pattern, change, draft)
     if planned.walk is None:
@@ -234,7 +236,7 @@ def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
     check_fields(pattern, {name: pattern.at(name, change.places) for name in change.assumed})
     _check_actions(pattern, entity, change.actions)
     creates = draft.exists == "may"
-    changes_nothing = change.nothing_given and not creates
+    changes_nothing = change.is_empty_patch and not creates
     if not changes_nothing:
         change = replace(change, actions=(*change.actions, *_write_times(entity, creates=creates)))
     effects, faults = index_effects(pattern, change, creates=creates)
@@ -252,7 +254,12 @@ def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
     planned = plan_key(pattern, change, draft)
     return replace(
         planned,
-        faults=(*planned.faults, *faults, *_incomplete_item(pattern, change, draft), *_removed_fields(pattern, change)),
+        faults=(
+            *planned.faults,
+            *faults,
+            *_incomplete_item_faults(pattern, change, draft),
+            *_removed_field_faults(pattern, change),
+        ),
     )
 
 
@@ -272,7 +279,7 @@ def _touches_unique(entity: EntitySpec, change: ItemWrite) -> bool:
     return any(expires or changed.intersection(rule.fields) for rule in entity.sentinels)
 
 
-def _incomplete_item(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> list[Fault]:
+def _incomplete_item_faults(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> list[Fault]:
     """Return a list with one fault if an upsert could create an item without a required field. Otherwise, return an
     empty list.
     """
@@ -300,7 +307,7 @@ def _incomplete_item(pattern: PatternDeclaration, change: ItemWrite, draft: Plan
     ]
 
 
-def _removed_fields(pattern: PatternDeclaration, change: ItemWrite) -> list[Fault]:
+def _removed_field_faults(pattern: PatternDeclaration, change: ItemWrite) -> list[Fault]:
     entity = pattern.entities[0]
     return [
         Fault(
@@ -336,20 +343,20 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
     for action in actions:
         name = action.path.field
         is_top_level = len(action.path.parts) == 1
-        place = tuple(map(repr, action.path.parts))
-        if any(place[: len(other)] == other[: len(place)] for other in paths):
+        path = tuple(map(repr, action.path.parts))
+        if any(path[: len(other_path)] == other_path[: len(path)] for other_path in paths):
             raise DesignError(
                 f"{pattern.name} changes {name} twice", place=pattern.at_path(action.path), fix="change it once"
             )
-        paths.append(place)
+        paths.append(path)
         code = entity.fields[name].type_code
         allowed = _ALLOWED_TYPES.get(action.name)
         if is_top_level and allowed is not None and code not in allowed:
-            fitting = "set" if action.name == "remove_from_set" else _ADDING_METHODS.get(code, "set")
+            method = "set" if action.name == "remove_from_set" else _ADDING_METHODS.get(code, "set")
             raise DesignError(
                 f"{pattern.name} uses {action.word} on {entity.name}.{name}, which is stored as {_TYPE_NAMES[code]}",
                 place=pattern.at_path(action.path),
-                fix=f"{action.word} works on {_TYPE_NAMES[min(allowed - {'ANY'})]}; use .{fitting}({name}=...)",
+                fix=f"{action.word} works on {_TYPE_NAMES[min(allowed - {'ANY'})]}; use .{method}({name}=...)",
             )
         if is_top_level and action.name in _TYPED_ACTIONS:
             _check_constant(pattern, entity, action)

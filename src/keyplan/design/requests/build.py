@@ -71,9 +71,9 @@ class BatchRequest:
         """Return one PutRequest or DeleteRequest for each distinct key."""
         requests: dict[tuple[Any, ...], Request] = {}
         for key, write in self._puts(arguments) if self._walk is None else self._deletes(arguments):
-            place = key_identity(key)
-            requests.pop(place, None)
-            requests[place] = write
+            identity = key_identity(key)
+            requests.pop(identity, None)
+            requests[identity] = write
         return list(requests.values())
 
     def _puts(self, arguments: Mapping[str, Any]) -> list[tuple[Request, Request]]:
@@ -114,9 +114,9 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
         get = get_request(plan)
         return get.batch(get.keys(values)[: limits.BATCH_GET_KEYS], name)
     if plan.operation in {"Query", "Scan"}:
-        ranged = range_request(plan)
+        builder = range_request(plan)
         sizes = [size for size in (plan.limit, plan.page_size) if size is not None and plan.select != "count"]
-        return ranged.request(ranged.partitions(values)[0], name) | ({"Limit": min(sizes)} if sizes else {})
+        return builder.request(builder.partitions(values)[0], name) | ({"Limit": min(sizes)} if sizes else {})
     if plan.operation == "BatchWriteItem":
         return {"RequestItems": {name: batch_request(plan).writes(values)[: limits.BATCH_WRITE_ITEMS]}}
     return write_request(plan).request(values, name)
@@ -139,8 +139,8 @@ def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
     """
     if plan.faults:
         return
-    for what, text in expressions(plan):
-        operators, size = 0 if what == "update" else count_operators(text), len(text.encode())
+    for kind, text in expressions(plan):
+        operators, size = 0 if kind == "update" else count_operators(text), len(text.encode())
         if operators > limits.EXPRESSION_OPERATORS:
             excess = f"{operators} operators and functions, and the limit is {limits.EXPRESSION_OPERATORS}"
         elif size > limits.EXPRESSION_BYTES:
@@ -148,9 +148,9 @@ def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
         else:
             continue
         raise DesignError(
-            f"the {what} of {pattern.name} has {excess}",
+            f"the {kind} of {pattern.name} has {excess}",
             place=pattern.place,
-            fix=_SHORTER_UPDATE if what == "update" else _SHORTER_CONDITION,
+            fix=_SHORTER_UPDATE if kind == "update" else _SHORTER_CONDITION,
         )
 
 
@@ -162,9 +162,9 @@ def expressions(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "filter", RangeRequest(plan).filter
     placeholders = RequestPlaceholders()
     if plan.operation == "UpdateItem" or plan.condition is not None or plan.replaceable is not None or plan.assumed:
-        guards = WriteConditions(plan, placeholders)
-        if guards.longest:
-            yield "condition", guards.longest
+        conditions = WriteConditions(plan, placeholders)
+        if conditions.longest:
+            yield "condition", conditions.longest
     if plan.operation == "UpdateItem":
         yield "update", UpdateExpression(plan, placeholders).longest
 
@@ -175,9 +175,9 @@ def count_operators(text: str) -> int:
     The AND in a BETWEEN condition is not counted.
     """
     tokens = tokenize(text)
-    kinds = [token.kind for token, after in pairwise(tokens) if _counts(token.kind, after.kind)]
+    kinds = [token.kind for token, next_token in pairwise(tokens) if _is_operator(token.kind, next_token.kind)]
     return len(kinds) - kinds.count("BETWEEN")
 
 
-def _counts(kind: str, after: str) -> bool:
-    return kind in _OPERATORS or (kind == WORD and after == "(")
+def _is_operator(kind: str, next_kind: str) -> bool:
+    return kind in _OPERATORS or (kind == WORD and next_kind == "(")

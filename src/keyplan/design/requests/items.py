@@ -76,9 +76,9 @@ class WrittenFields:
         self._counts = counts and exists != "must_not"
         self._times = [(name, spec.fields[name].stored) for name in spec.write_times("updated")]
         created = [(name, spec.fields[name].stored) for name in spec.write_times("created")]
-        self._kept = [] if exists == "must_not" else created
-        self._times += [] if self._kept else created
-        self.any = bool(self._version is not None or self._times or self._kept)
+        self._times_if_none = [] if exists == "must_not" else created
+        self._times += [] if self._times_if_none else created
+        self.any = bool(self._version is not None or self._times or self._times_if_none)
         """Whether a put computes any field."""
         self._time = reader(WRITE_TIME)
 
@@ -86,14 +86,14 @@ class WrittenFields:
         """Return the computed field values for one put of an object."""
         written: dict[str, Any] = {}
         if self._version is not None:
-            own = int(getattr(entity, self._version))
+            version = int(getattr(entity, self._version))
             # A new item without a version gets version 1.
-            written[self._version] = own + 1 if self._counts else own or 1
-        if self._times or self._kept:
+            written[self._version] = version + 1 if self._counts else version or 1
+        if self._times or self._times_if_none:
             time = self._time(arguments)
             for name, unit in self._times:
                 written[name] = round_down(unit, time)
-            for name, unit in self._kept:
+            for name, unit in self._times_if_none:
                 if getattr(entity, name) is None:
                     written[name] = round_down(unit, time)
         return written
@@ -135,7 +135,7 @@ class EntityIndexKey:
     """The key of an entity in one index: its attributes, and the condition under which an item is in the index."""
 
     def __init__(self, bound: BoundKey, spec: EntitySpec) -> None:
-        self.fields, self._when = bound.fields, bound.only_if
+        self.fields, self._only_if = bound.fields, bound.only_if
         self.made = [(part.attribute, key_attribute_maker(part)) for part in spec.index_only_attributes(bound)]
         """The attributes that exist only for the index key, each with the function that computes its value."""
 
@@ -144,15 +144,15 @@ class EntityIndexKey:
         for name in self.fields:
             if values.get(name) is None:
                 return False
-        return holds(self._when, values) is True
+        return holds(self._only_if, values) is True
 
     def add_to(self, item: Item, values: Values) -> None:
         """Add the index key attributes to an item if the field values satisfy the index condition."""
         if self.holds(values):
             for attribute, make in self.made:
-                key_attribute = make(values)
-                if key_attribute is not None:
-                    item[attribute] = key_attribute
+                value = make(values)
+                if value is not None:
+                    item[attribute] = value
 
 
 def absent_as_none(value: object) -> object:
@@ -238,12 +238,12 @@ def prefix_text(part: BoundPlaceholder, value: Any) -> str:
     """
     if isinstance(value, str) and (part.field.type is not str or (part.field.choices is not None and not part.spec)):
         return value
-    if type(value) is date and part.field.type is datetime and part.spec in _WRITTEN_OUT:
+    if type(value) is date and part.field.type is datetime and part.spec in _ISO_SPECS:
         return value.isoformat()
     return part.encode(value)
 
 
-_WRITTEN_OUT = frozenset({"", "utc_s", "utc_ms", "utc_us"})
+_ISO_SPECS = frozenset({"", "utc_s", "utc_ms", "utc_us"})
 """The placeholder specs that encode a timestamp as a string that starts with its date."""
 
 
@@ -282,8 +282,8 @@ def _argument_text(value: KeyValue) -> Callable[[Arguments], str] | None:
     """
     if value.template is None or value.part != "whole":
         return None
-    named = all(is_argument(source, name) for name, source in value.sources.items())
-    return value.template.render if named else None
+    are_arguments = all(is_argument(source, name) for name, source in value.sources.items())
+    return value.template.render if are_arguments else None
 
 
 def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:

@@ -184,7 +184,7 @@ class RangeRequest:
             and plan.schema.discriminator is not None
             and index_holds(plan, plan.schema.discriminator)
         ):
-            texts.append(_of_entities(writer, plan, plan.schema.discriminator))
+            texts.append(_entity_condition(writer, plan, plan.schema.discriminator))
         if not texts:
             return None
         if len(texts) == 1:
@@ -192,7 +192,7 @@ class RangeRequest:
         return writer.fragment(" AND ".join(f"({text})" if " OR " in text else text for text in texts))
 
 
-def _of_entities(writer: ExpressionWriter, plan: Plan, attribute: str) -> str:
+def _entity_condition(writer: ExpressionWriter, plan: Plan, attribute: str) -> str:
     names = [writer.value(attribute, _constant(spec.name)) for spec in plan.entities]
     return f"{writer.name(attribute)} IN ({', '.join(names)})"
 
@@ -208,7 +208,7 @@ class _SortExpression:
         self._condition = condition
         self._low = key_value_maker(condition.low)
         self._high = None if condition.high is None else key_value_maker(condition.high)
-        self._places = ("", "")
+        self._value_placeholders = ("", "")
 
     def text(self, writer: ExpressionWriter) -> str:
         """Return the condition as the text of an expression."""
@@ -219,11 +219,11 @@ class _SortExpression:
             return (
                 f"begins_with({name}, {value})" if condition.op == "begins_with" else f"{name} {condition.op} {value}"
             )
-        self._places = (
+        self._value_placeholders = (
             writer.value(f"{condition.attribute}_from", self._low),
             writer.value(f"{condition.attribute}_to", self._high),
         )
-        return f"{name} BETWEEN {self._places[0]} AND {self._places[1]}"
+        return f"{name} BETWEEN {self._value_placeholders[0]} AND {self._value_placeholders[1]}"
 
     def is_empty(self, values: Mapping[str, AttributeValue]) -> bool:
         """Return True if the lower bound is greater than the upper bound. `values` are the expression attribute values
@@ -231,7 +231,7 @@ class _SortExpression:
         """
         if self._high is None:
             return False
-        return bool(sort_value(values[self._places[0]]) > sort_value(values[self._places[1]]))
+        return bool(sort_value(values[self._value_placeholders[0]]) > sort_value(values[self._value_placeholders[1]]))
 
 
 def sort_value(value: AttributeValue) -> Any:
@@ -256,21 +256,23 @@ def service_can_count(plan: Plan) -> bool:
     if index_holds_discriminator(plan):
         if not index_holds(plan, plan.schema.discriminator):
             return False  # a local index fetches it, but cannot filter by it
-        own = [stored.attribute for spec in plan.entities for stored in spec.fields.values()]
-        return plan.schema.discriminator not in own
+        attributes = [stored.attribute for spec in plan.entities for stored in spec.fields.values()]
+        return plan.schema.discriminator not in attributes
     if plan.key is None or len(plan.entities) > 1:
         return False
     if all(value.template is None for value in plan.key.partition) and all(
         part.template is None for part in plan.entity.key.attributes
     ):
         return True
-    within = [
+    prefixes = [
         sort.low.template.literal_prefix
         for sort in plan.key.sort
         if sort.low.template is not None and sort.op in _CONFINING_OPERATORS
     ]
     return (
-        bool(within) and bool(within[0]) and not any(_can_be_in_range(plan, within[0], spec) for spec in plan.siblings)
+        bool(prefixes)
+        and bool(prefixes[0])
+        and not any(_can_be_in_range(plan, prefixes[0], spec) for spec in plan.siblings)
     )
 
 
@@ -288,14 +290,14 @@ def _can_be_in_range(plan: Plan, prefix: str, spec: EntitySpec) -> bool:
     """
     if spec is plan.entity:
         return False
-    own, other = plan.entity.key_in(plan.index), spec.key_in(plan.index)
-    if own is None or other is None:
+    key, other_key = plan.entity.key_in(plan.index), spec.key_in(plan.index)
+    if key is None or other_key is None:
         return False
     pairs = [
-        (_literal_prefix(own.partition[0]), _literal_prefix(other.partition[0])),
-        (prefix, _literal_prefix(other.sort[0])),
+        (_literal_prefix(key.partition[0]), _literal_prefix(other_key.partition[0])),
+        (prefix, _literal_prefix(other_key.sort[0])),
     ]
-    return all(one.startswith(two) or two.startswith(one) for one, two in pairs)
+    return all(first.startswith(second) or second.startswith(first) for first, second in pairs)
 
 
 def _literal_prefix(part: BoundKeyAttribute) -> str:

@@ -72,16 +72,16 @@ class UpdateClause:
     longest: str
 
 
-def fixed_clause(part: str, fragment: Fragment) -> UpdateClause:
+def fixed_clause(section: str, fragment: Fragment) -> UpdateClause:
     """Return a clause whose text is the same in every call.
 
-    `part` is the name of the list in UpdateClauses to which the clause belongs, such as "sets".
+    `section` is the name of the list in UpdateClauses to which the clause belongs, such as "sets".
     """
 
     def bind(arguments: Arguments, clauses: UpdateClauses) -> None:
-        getattr(clauses, part).append(fragment.bind(arguments, clauses.names, clauses.values))
+        getattr(clauses, section).append(fragment.bind(arguments, clauses.names, clauses.values))
 
-    return UpdateClause(bind, part, fragment.text)
+    return UpdateClause(bind, section, fragment.text)
 
 
 def set_always(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
@@ -99,22 +99,22 @@ def set_clause(new_writer: NewWriter, path: FieldPath, source: Source, encode: E
     attribute.
     """
     read = reader(source)
-    writer, removing = new_writer(), new_writer()
-    set_to = writer.fragment(
+    writer, removal_writer = new_writer(), new_writer()
+    assignment = writer.fragment(
         f"{writer.path(path)} = {writer.value(_value_name(path), lambda arguments: encode(read(arguments)))}"
     )
-    removed = removing.fragment(removing.path(path))
+    removal = removal_writer.fragment(removal_writer.path(path))
 
     def bind(arguments: Arguments, clauses: UpdateClauses) -> None:
         if is_stored_as_absent(read(arguments)):
-            clauses.removes.append(removed.bind(arguments, clauses.names, clauses.values))
+            clauses.removes.append(removal.bind(arguments, clauses.names, clauses.values))
         else:
-            clauses.sets.append(set_to.bind(arguments, clauses.names, clauses.values))
+            clauses.sets.append(assignment.bind(arguments, clauses.names, clauses.values))
 
     return (
-        UpdateClause(bind, "removes", removed.text)
+        UpdateClause(bind, "removes", removal.text)
         if is_stored_as_absent(source)
-        else UpdateClause(bind, "sets", set_to.text)
+        else UpdateClause(bind, "sets", assignment.text)
     )
 
 
@@ -131,7 +131,7 @@ def _remove(new_writer: NewWriter, path: FieldPath, _source: Source, _encode: En
     return fixed_clause("removes", writer.fragment(writer.path(path)))
 
 
-def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
+def _adding_clause(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
     """Return a function that creates clauses that add an amount to a number.
 
     `encode_amount` encodes the amount. For clauses that subtract, it also negates the amount.
@@ -158,7 +158,7 @@ def _adding(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, Source, E
     return make
 
 
-def _negative(value: Any) -> AttributeValue:
+def _encode_negative(value: Any) -> AttributeValue:
     """Return the attribute value of a negated number. Other values are encoded unchanged, and DynamoDB rejects them."""
     encoded = encode_value(value)
     number = encoded.get("N")
@@ -181,10 +181,10 @@ def _append(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Enc
     return fixed_clause("sets", writer.fragment(text))
 
 
-def _members(part: str) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
+def _member_clause(section: str) -> Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClause]:
     """Return a function that creates clauses that add elements to a set or delete them from it.
 
-    `part` is "adds" for clauses that add elements, or "deletes" for clauses that delete them.
+    `section` is "adds" for clauses that add elements, or "deletes" for clauses that delete them.
     """
 
     def make(new_writer: NewWriter, path: FieldPath, source: Source, _encode: Encoder) -> UpdateClause:
@@ -196,19 +196,19 @@ def _members(part: str) -> Callable[[NewWriter, FieldPath, Source, Encoder], Upd
             return encode_value(set(value) if isinstance(value, (set, frozenset, list, tuple)) else {value})
 
         text = f"{writer.path(path)} {writer.value(_value_name(path), members)}"
-        return _unless_absent(part, writer.fragment(text), read)
+        return _unless_absent(section, writer.fragment(text), read)
 
     return make
 
 
-def _unless_absent(part: str, fragment: Fragment, read: Reader) -> UpdateClause:
-    clause = fixed_clause(part, fragment)
+def _unless_absent(section: str, fragment: Fragment, read: Reader) -> UpdateClause:
+    clause = fixed_clause(section, fragment)
 
     def bind(arguments: Arguments, clauses: UpdateClauses) -> None:
         if not is_stored_as_absent(read(arguments)):
             clause.bind(arguments, clauses)
 
-    return UpdateClause(bind, part, fragment.text)
+    return UpdateClause(bind, section, fragment.text)
 
 
 def _value_name(path: FieldPath) -> str:
@@ -220,11 +220,11 @@ CLAUSES: dict[str, Callable[[NewWriter, FieldPath, Source, Encoder], UpdateClaus
     "patch": set_clause,
     "set_if_missing": _set_if_missing,
     "remove": _remove,
-    "add": _adding(encode_value),
-    "subtract": _adding(_negative),
+    "add": _adding_clause(encode_value),
+    "subtract": _adding_clause(_encode_negative),
     "append": _append,
-    "add_to_set": _members("adds"),
-    "remove_from_set": _members("deletes"),
+    "add_to_set": _member_clause("adds"),
+    "remove_from_set": _member_clause("deletes"),
 }
 """Maps the names of builder methods, such as "set", to the functions that create clauses of an update expression."""
 
@@ -236,10 +236,10 @@ class UpdateExpression:
         self._spec, self._placeholders = plan.entity, placeholders
         self._clauses: list[UpdateClause] = [self._clause(action) for action in plan.actions]
         if self._spec.version is not None and not plan.changes_nothing:
-            self._clauses.append(self._counting(self._spec.version))
+            self._clauses.append(self._version_clause(self._spec.version))
         effects = plan.effects
         if plan.exists == "may":
-            self._clauses += self._creating(plan)
+            self._clauses += self._creation_clauses(plan)
             effects = (*effects, *_known_indexes(plan))
         self._effects = _IndexEffects(effects, self._spec, placeholders) if effects else None
 
@@ -259,7 +259,7 @@ class UpdateExpression:
         for clause in self._clauses:
             getattr(clauses, clause.part).append(clause.longest)
         if self._effects is not None:
-            clauses.sets += self._effects.sure
+            clauses.sets += self._effects.unconditional_assignments
         return clauses.text()
 
     def _writer(self) -> ExpressionWriter:
@@ -273,13 +273,13 @@ class UpdateExpression:
             return set_always(self._writer, action.path, action.source, encode)
         return CLAUSES[action.word](self._writer, action.path, action.source, encode)
 
-    def _counting(self, version: str) -> UpdateClause:
+    def _version_clause(self, version: str) -> UpdateClause:
         writer = self._writer()
         name = writer.name(self._spec.fields[version].attribute)
         fragment = writer.fragment(f"{name} {writer.value('one', lambda _arguments: {'N': '1'})}")
         return fixed_clause("adds", fragment)
 
-    def _creating(self, plan: Plan) -> list[UpdateClause]:
+    def _creation_clauses(self, plan: Plan) -> list[UpdateClause]:
         """Return the clauses that store the key fields and the discriminator in an item that the update creates."""
         spec = self._spec
         clauses = []
@@ -329,23 +329,23 @@ class _IndexEffects:
             (
                 EntityIndexKey(effect.key, spec),
                 [(name, reader(source), _as_stored(spec.fields[name])) for name, source in effect.sources.items()],
-                partial(_check_leaves, effect, _unknown(effect, spec)),
+                partial(_check_removal, effect, _unknown_fields(effect, spec)),
             )
             for effect in effects
         ]
-        self._kept = _used_elsewhere([effect.key for effect in effects], spec)
-        self._places: dict[str, tuple[str, str]] = {}
+        self._unchanged_attributes = _unchanged_key_attributes([effect.key for effect in effects], spec)
+        self._placeholders_by_attribute: dict[str, tuple[str, str]] = {}
         for index, _, _ in self._effects:
             for attribute, _make in index.made:
                 writer = ExpressionWriter(placeholders, spec.fields)
-                self._places[attribute] = (writer.name(attribute), placeholders.value(attribute))
+                self._placeholders_by_attribute[attribute] = (writer.name(attribute), placeholders.value(attribute))
         self._if_missing = {
             part.attribute
             for effect in effects
             if effect.only_if_missing
             for part in spec.index_only_attributes(effect.key)
         }
-        self._sure = [
+        self._unconditional = [
             attribute
             for effect, (index, _, _) in zip(effects, self._effects, strict=True)
             if effect.key.only_if is None and all(source is not None for source in effect.sources.values())
@@ -353,36 +353,38 @@ class _IndexEffects:
         ]
 
     @property
-    def sure(self) -> list[str]:
+    def unconditional_assignments(self) -> list[str]:
         """The assignments to index key attributes that do not depend on a sparse index condition.
 
         If all fields have values in a call, the update expression contains these assignments.
         """
-        return [" = ".join(self._places[attribute]) for attribute in dict.fromkeys(self._sure)]
+        return [
+            " = ".join(self._placeholders_by_attribute[attribute]) for attribute in dict.fromkeys(self._unconditional)
+        ]
 
     def bind(self, arguments: Arguments, clauses: UpdateClauses) -> None:
         """Add to `clauses` the clauses that set or remove index key attributes in a call."""
         attributes: dict[str, AttributeValue | None] = {}
-        for index, sources, check_leaves in self._effects:
+        for index, sources, check_removal in self._effects:
             values = {}
-            for name, read, checked in sources:
-                value = read(arguments)
-                values[name] = value if value is None or value is UNKNOWN else checked(value)
-            inside = index.holds(values)
-            if inside:
-                check_leaves(values)
+            for name, read, convert in sources:
+                field_value = read(arguments)
+                values[name] = field_value if field_value is None or field_value is UNKNOWN else convert(field_value)
+            is_in_index = index.holds(values)
+            if is_in_index:
+                check_removal(values)
             for attribute, make in index.made:
-                part_value = make(values) if inside else None
-                if part_value is not None or attribute not in attributes:
-                    attributes[attribute] = part_value
-        for attribute, part_value in attributes.items():
-            name, placeholder = self._places[attribute]
-            if part_value is not None:
-                new = f"if_not_exists({name}, {placeholder})" if attribute in self._if_missing else placeholder
-                clauses.sets.append(f"{name} = {new}")
-                clauses.values[placeholder] = part_value
+                value = make(values) if is_in_index else None
+                if value is not None or attribute not in attributes:
+                    attributes[attribute] = value
+        for attribute, value in attributes.items():
+            name, placeholder = self._placeholders_by_attribute[attribute]
+            if value is not None:
+                assigned = f"if_not_exists({name}, {placeholder})" if attribute in self._if_missing else placeholder
+                clauses.sets.append(f"{name} = {assigned}")
+                clauses.values[placeholder] = value
                 clauses.names[name] = attribute
-            elif attribute not in self._kept:
+            elif attribute not in self._unchanged_attributes:
                 clauses.removes.append(name)
                 clauses.names[name] = attribute
 
@@ -395,35 +397,34 @@ def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
     return validator(stored) if stored.write_time is None else partial(round_down, stored.stored)
 
 
-def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
+def _unknown_fields(effect: IndexEffect, spec: EntitySpec) -> list[str]:
     """Return the fields of an index key whose values are unknown.
 
     If any fields are unknown, the plan ensures that the update removes the item from the index.
     """
-    made_of = dict.fromkeys(name for part in spec.index_only_attributes(effect.key) for name in part.fields)
-    return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
+    key_fields = dict.fromkeys(name for part in spec.index_only_attributes(effect.key) for name in part.fields)
+    return [name for name in key_fields if effect.sources.get(name) is UNKNOWN]
 
 
-def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, object]) -> None:
+def _check_removal(effect: IndexEffect, unknown: list[str], values: Mapping[str, object]) -> None:
     """Raise ValueError if a call passes None for a parameter whose annotation excludes None, and the index key has
     unknown fields.
 
     According to the annotation, the item would leave the index. With None, it belongs in the index, but its key cannot
     be computed without the fields in `unknown`.
     """
-    nothing = [name for name, source in effect.sources.items() if values[name] is None and is_never_none(source)]
-    if unknown and nothing:
+    none_fields = [name for name, source in effect.sources.items() if values[name] is None and is_never_none(source)]
+    if unknown and none_fields:
         raise ValueError(
-            f"{nothing[0]} is None, but the annotation of {effect.sources[nothing[0]]!r} does not allow None: the key"
-            " of index"
-            f" {effect.key.index.name} would also need {', '.join(unknown)}"
+            f"{none_fields[0]} is None, but the annotation of {effect.sources[none_fields[0]]!r} does not allow None:"
+            f" the key of index {effect.key.index.name} would also need {', '.join(unknown)}"
         )
 
 
-def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
-    """Return the attributes of all index keys that an update does not change. `touched` contains the index keys that it
-    changes.
+def _unchanged_key_attributes(changed_keys: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:
+    """Return the attributes of all index keys that an update does not change. `changed_keys` contains the index keys
+    that it changes.
     """
-    changed = {id(bound) for bound in touched}
-    others = [bound for bound in spec.indexes if id(bound) not in changed]
-    return {part.attribute: bound for bound in others for part in bound.attributes}
+    changed_ids = {id(bound) for bound in changed_keys}
+    unchanged_keys = [bound for bound in spec.indexes if id(bound) not in changed_ids]
+    return {part.attribute: bound for bound in unchanged_keys for part in bound.attributes}

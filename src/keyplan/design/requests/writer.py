@@ -51,11 +51,11 @@ def reader(source: Source) -> Reader:
         return itemgetter(WALK_VALUE)
     if not isinstance(source, Param):
         return lambda _arguments: source
-    named = itemgetter(source._name)
+    argument = itemgetter(source._name)
     if not source._path:
-        return named
-    inner = attrgetter(".".join(source._path))
-    return lambda arguments: inner(named(arguments))
+        return argument
+    attribute = attrgetter(".".join(source._path))
+    return lambda arguments: attribute(argument(arguments))
 
 
 def all_values(source: Each) -> Reader:
@@ -66,13 +66,13 @@ def all_values(source: Each) -> Reader:
     if not isinstance(source.values, Param):
         members = [reader(member) for member in source.values]
         return lambda arguments: tuple(read(arguments) for read in members)
-    all_of_them = reader(source.values)
+    read_values = reader(source.values)
 
     def values(arguments: Arguments) -> tuple[Any, ...]:
-        values_of_names = all_of_them(arguments)
-        if isinstance(values_of_names, (str, bytes)):
-            raise TypeError(f"{source!r} expects a list of values, got {values_of_names!r}")
-        return tuple(values_of_names)
+        argument = read_values(arguments)
+        if isinstance(argument, (str, bytes)):
+            raise TypeError(f"{source!r} expects a list of values, got {argument!r}")
+        return tuple(argument)
 
     return values
 
@@ -116,13 +116,13 @@ class Fragment:
     names: Mapping[str, str]
     values: tuple[tuple[str, ValueMaker], ...]
     lists: tuple[ListedValues, ...] = ()
-    found: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
+    path_parameters: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
     """Placeholders for the path elements that are parameters, each with a function that returns the member name or list
     index.
 
     The placeholder of a list index starts with "[", and the index itself replaces it in the text.
     """
-    is_choice: bool = False
+    has_or: bool = False
     """Whether the fragment is a condition with OR, which needs parentheses inside a longer condition."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
@@ -130,7 +130,7 @@ class Fragment:
         names.update(self.names)
         for placeholder, make in self.values:
             values[placeholder] = make(arguments)
-        if not self.found and not self.lists:
+        if not self.path_parameters and not self.lists:
             return self.text
         return self._resolve(arguments, names, values)
 
@@ -138,22 +138,22 @@ class Fragment:
     def longest(self) -> str:
         """The longest possible text of the fragment, in which every list has its maximum length."""
         text = self.text
-        for listed in self.lists:
-            text = text.replace(listed.place, ", ".join(listed.placeholders))
+        for value_list in self.lists:
+            text = text.replace(value_list.place, ", ".join(value_list.placeholders))
         return text
 
     def _resolve(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
         text = self.text
-        for listed in self.lists:
-            values_by_name = dict(zip(listed.placeholders, listed.make(arguments), strict=False))
+        for value_list in self.lists:
+            values_by_name = dict(zip(value_list.placeholders, value_list.make(arguments), strict=False))
             values.update(values_by_name)
-            text = text.replace(listed.place, ", ".join(values_by_name))
-        for placeholder, read in self.found:
+            text = text.replace(value_list.place, ", ".join(values_by_name))
+        for placeholder, read in self.path_parameters:
             part = read(arguments)
-            is_place = placeholder.startswith("[")
-            if not isinstance(part, int if is_place else _MEMBER_NAMES):
+            is_index = placeholder.startswith("[")
+            if not isinstance(part, int if is_index else _MEMBER_NAMES):
                 raise TypeError(f"{part!r} is {type(part).__name__}, which cannot name a member of a map or list")
-            if is_place:
+            if is_index:
                 text = text.replace(placeholder, f"[{part:d}]")
             else:
                 names[placeholder] = str(plain_value(part))
@@ -165,7 +165,7 @@ class RequestPlaceholders:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self._used: set[str] = set()
         self._listed: set[str] = set()
 
     def name(self, attribute: str) -> str:
@@ -174,32 +174,32 @@ class RequestPlaceholders:
             self._names[attribute] = self.free("#" + (_CLEAN.sub("_", attribute) or "_"))
         return self._names[attribute]
 
-    def value(self, called: str) -> str:
-        """Return a new placeholder for a value, named after `called`."""
-        return self.free(":" + (_CLEAN.sub("_", called) or "v"))
+    def value(self, base_name: str) -> str:
+        """Return a new placeholder for a value, named after `base_name`."""
+        return self.free(":" + (_CLEAN.sub("_", base_name) or "v"))
 
-    def values(self, called: str, number: int) -> tuple[str, ...]:
-        """Return `number` new placeholders for the values of a list. The placeholders are short, because a list can
+    def values(self, base_name: str, size: int) -> tuple[str, ...]:
+        """Return `size` new placeholders for the values of a list. The placeholders are short, because a list can
         have up to 100 values.
         """
-        placeholder = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
-        names = (f"{placeholder}_{place}" for place in count(1))
-        names_used = tuple(islice((name for name in names if not self._is_taken(name)), number))
-        self._listed.update(names_used)
-        return names_used
+        placeholder = ":" + (_CLEAN.sub("_", base_name) or "v")[:_LISTED_CHARACTERS]
+        names = (f"{placeholder}_{number}" for number in count(1))
+        unused = tuple(islice((name for name in names if not self._is_used(name)), size))
+        self._listed.update(unused)
+        return unused
 
     def free(self, preferred: str) -> str:
         """Return an unused placeholder with a name derived from `preferred`, and mark it as used."""
-        many = len(self._taken) >= _NAMED_PLACEHOLDERS
-        preferred = f"{preferred[0]}{len(self._taken)}" if many else preferred[:_NAME_CHARACTERS]
+        is_numbered = len(self._used) >= _NAMED_PLACEHOLDERS
+        preferred = f"{preferred[0]}{len(self._used)}" if is_numbered else preferred[:_NAME_CHARACTERS]
         name, number = preferred, 2
-        while self._is_taken(name):
+        while self._is_used(name):
             name, number = f"{preferred}{number}", number + 1
-        self._taken.add(name)
+        self._used.add(name)
         return name
 
-    def _is_taken(self, name: str) -> bool:
-        return name in self._taken or name in self._listed
+    def _is_used(self, name: str) -> bool:
+        return name in self._used or name in self._listed
 
 
 class ExpressionWriter:
@@ -210,11 +210,13 @@ class ExpressionWriter:
         self._names: dict[str, str] = {}
         self._values: list[tuple[str, ValueMaker]] = []
         self._lists: list[ListedValues] = []
-        self._found: list[tuple[str, Callable[[Arguments], Any]]] = []
+        self._path_parameters: list[tuple[str, Callable[[Arguments], Any]]] = []
 
-    def fragment(self, text: str, *, is_choice: bool = False) -> Fragment:
+    def fragment(self, text: str, *, has_or: bool = False) -> Fragment:
         """Return a fragment with this text and the collected names and values."""
-        return Fragment(text, self._names, tuple(self._values), tuple(self._lists), tuple(self._found), is_choice)
+        return Fragment(
+            text, self._names, tuple(self._values), tuple(self._lists), tuple(self._path_parameters), has_or
+        )
 
     def name(self, attribute: str) -> str:
         """Return the placeholder for an attribute name."""
@@ -222,27 +224,27 @@ class ExpressionWriter:
         self._names[placeholder] = attribute
         return placeholder
 
-    def value(self, called: str, make: ValueMaker) -> str:
-        """Return a placeholder, named after `called`, for a value that `make` computes for each call."""
-        placeholder = self._placeholders.value(called)
+    def value(self, base_name: str, make: ValueMaker) -> str:
+        """Return a placeholder, named after `base_name`, for a value that `make` computes for each call."""
+        placeholder = self._placeholders.value(base_name)
         self._values.append((placeholder, make))
         return placeholder
 
-    def source(self, called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> str:
+    def source(self, base_name: str, source: Source, encode: Callable[[Any], AttributeValue]) -> str:
         """Return a placeholder for the encoded value of a parameter or constant. The placeholder is named after
-        `called`.
+        `base_name`.
         """
-        return self.value(called, encoded_source(called, source, encode))
+        return self.value(base_name, encoded_source(base_name, source, encode))
 
-    def listed(self, called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int) -> str:
+    def listed(self, base_name: str, source: Each, encode: Callable[[Any], AttributeValue], max_values: int) -> str:
         """Return a marker for the position of the values of an each(...) in an expression.
 
-        For each call, the placeholders of its 1 to `most` values replace this marker.
+        For each call, the placeholders of its 1 to `max_values` values replace this marker.
         """
-        placeholders = self._placeholders.values(called, most)
-        place = f"[{placeholders[0]}]"
-        self._lists.append(ListedValues(place, placeholders, _encoded_list(called, source, encode, most)))
-        return place
+        placeholders = self._placeholders.values(base_name, max_values)
+        marker = f"[{placeholders[0]}]"
+        self._lists.append(ListedValues(marker, placeholders, _encoded_list(base_name, source, encode, max_values)))
+        return marker
 
     def path(self, path: FieldPath) -> str:
         """Return the text of the document path to a field or to a value nested in it."""
@@ -265,20 +267,22 @@ class ExpressionWriter:
     def _parameter_step(self, part: Param, annotation: Any) -> str:
         if _is_list(annotation):
             placeholder = self._placeholders.free(f"[{part!r}]")
-            self._found.append((placeholder, reader(part)))
+            self._path_parameters.append((placeholder, reader(part)))
             return placeholder
         placeholder = self._placeholders.free("#" + _CLEAN.sub("_", repr(part)))
-        self._found.append((placeholder, reader(part)))
+        self._path_parameters.append((placeholder, reader(part)))
         return f".{placeholder}"
 
-    def encoder_of(self, operand: object, *, up: bool = False) -> Callable[[Any], AttributeValue]:
-        """Return the encoder for values that are compared with an operand. With `up`, it rounds timestamps up."""
+    def encoder_of(self, operand: object, *, rounds_up: bool = False) -> Callable[[Any], AttributeValue]:
+        """Return the encoder for values that are compared with an operand. With `rounds_up`, it rounds
+        timestamps up.
+        """
         if not isinstance(operand, FieldPath):
             return encode_value
         stored = self._fields[operand.field]
         if len(operand.parts) > 1:
-            return member_encoder(stored.annotation, operand.parts[1:], up=up)
-        return stored.encode_up if up else stored.encode
+            return member_encoder(stored.annotation, operand.parts[1:], rounds_up=rounds_up)
+        return stored.encode_up if rounds_up else stored.encode
 
     def rounds(self, operand: object) -> bool:
         """Return True if an operand is a timestamp that is stored with less than microsecond precision.
@@ -298,19 +302,19 @@ class ExpressionWriter:
         """Return a condition as the text of a condition expression."""
         return _WRITERS[type(condition)](self, condition)
 
-    def operand(self, operand: object, other: object, *, up: bool = False) -> str:
+    def operand(self, operand: object, other: object, *, rounds_up: bool = False) -> str:
         """Return the text of an operand in an expression: a path, a size, or a value that is compared with `other`."""
         if isinstance(operand, FieldPath):
             return self.path(operand)
         if isinstance(operand, FieldSize):
             return f"size({self.path(operand.path)})"
-        return self.source(_operand_name(other), operand, self.encoder_of(other, up=up))
+        return self.source(_operand_name(other), operand, self.encoder_of(other, rounds_up=rounds_up))
 
 
-def encoded_source(called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> ValueMaker:
+def encoded_source(name: str, source: Source, encode: Callable[[Any], AttributeValue]) -> ValueMaker:
     """Return a function that encodes the value of a parameter or constant.
 
-    The function raises ValueError for None, because it does not equal any stored value. `called` is the name of the
+    The function raises ValueError for None, because it does not equal any stored value. `name` is the name of the
     value in the error message.
     """
     read = reader(source)
@@ -318,31 +322,29 @@ def encoded_source(called: str, source: Source, encode: Callable[[Any], Attribut
     def make(arguments: Arguments) -> AttributeValue:
         value = read(arguments)
         if value is None:
-            raise ValueError(
-                f"{called} is compared with None, which equals no stored value: use .exists() or .missing()"
-            )
+            raise ValueError(f"{name} is compared with None, which equals no stored value: use .exists() or .missing()")
         return encode(value)
 
     return make
 
 
 def _encoded_list(
-    called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int
+    name: str, source: Each, encode: Callable[[Any], AttributeValue], max_values: int
 ) -> Callable[[Arguments], list[AttributeValue]]:
     """Return a function that encodes the values of an each(...).
 
-    The function raises ValueError for None, and for a list that is empty or has more than `most` values.
+    The function raises ValueError for None, and for a list that is empty or has more than `max_values` values.
     """
     read = all_values(source)
 
     def make(arguments: Arguments) -> list[AttributeValue]:
         values = read(arguments)
-        if not 1 <= len(values) <= most:
+        if not 1 <= len(values) <= max_values:
             raise ValueError(
-                f"{called} is compared with {len(values)} values of {source!r}: from 1 to {most} are allowed"
+                f"{name} is compared with {len(values)} values of {source!r}: from 1 to {max_values} are allowed"
             )
         if None in values:
-            raise ValueError(f"{called} is compared with None, which equals no stored value: leave it out")
+            raise ValueError(f"{name} is compared with None, which equals no stored value: leave it out")
         return [encode(value) for value in values]
 
     return make
@@ -359,15 +361,15 @@ def part_name(part: object) -> str:
     return repr(part) if isinstance(part, Param) else str(part)
 
 
-def _compare(writer: ExpressionWriter, condition: CompareCondition) -> str:
+def _write_comparison(writer: ExpressionWriter, condition: CompareCondition) -> str:
     # Stored values are whole units, so values below a more precise timestamp are below the next whole unit.
-    left = writer.operand(condition.left, condition.right, up=condition.op in {">", "<="})
-    right = writer.operand(condition.right, condition.left, up=condition.op in {"<", ">="})
+    left = writer.operand(condition.left, condition.right, rounds_up=condition.op in {">", "<="})
+    right = writer.operand(condition.right, condition.left, rounds_up=condition.op in {"<", ">="})
     return f"{left} {condition.op} {right}"
 
 
-def _between(writer: ExpressionWriter, condition: BetweenCondition) -> str:
-    low = writer.operand(condition.low, condition.operand, up=True)
+def _write_between(writer: ExpressionWriter, condition: BetweenCondition) -> str:
+    low = writer.operand(condition.low, condition.operand, rounds_up=True)
     high = writer.operand(condition.high, condition.operand)
     operand = writer.operand(condition.operand, condition.low)
     if writer.rounds(condition.operand):
@@ -376,11 +378,11 @@ def _between(writer: ExpressionWriter, condition: BetweenCondition) -> str:
     return f"{operand} BETWEEN {low} AND {high}"
 
 
-def _in(writer: ExpressionWriter, condition: InCondition) -> str:
-    most = limits.EXPRESSION_IN_OPERANDS - len(condition.choices) + 1
+def _write_in(writer: ExpressionWriter, condition: InCondition) -> str:
+    max_values = limits.EXPRESSION_IN_OPERANDS - len(condition.choices) + 1
     operand, encode = writer.operand(condition.operand, None), writer.encoder_of(condition.operand)
     choices = ", ".join(
-        writer.listed(_operand_name(condition.operand), choice, encode, most)
+        writer.listed(_operand_name(condition.operand), choice, encode, max_values)
         if isinstance(choice, Each)
         else writer.operand(choice, condition.operand)
         for choice in condition.choices
@@ -388,7 +390,7 @@ def _in(writer: ExpressionWriter, condition: InCondition) -> str:
     return f"{operand} IN ({choices})"
 
 
-def _function(writer: ExpressionWriter, condition: FunctionCondition) -> str:
+def _write_function(writer: ExpressionWriter, condition: FunctionCondition) -> str:
     path = writer.path(condition.path)
     if condition.name in {"attribute_exists", "attribute_not_exists"}:
         return f"{condition.name}({path})"
@@ -399,30 +401,30 @@ def _function(writer: ExpressionWriter, condition: FunctionCondition) -> str:
     return f"{condition.name}({path}, {writer.source(_operand_name(condition.path), argument, encode_value)})"
 
 
-def _all(writer: ExpressionWriter, condition: AndCondition) -> str:
+def _write_and(writer: ExpressionWriter, condition: AndCondition) -> str:
     texts = [(writer.condition(part), isinstance(part, OrCondition)) for part in condition.parts]
-    return " AND ".join(f"({text})" if is_choice else text for text, is_choice in texts)
+    return " AND ".join(f"({text})" if has_or else text for text, has_or in texts)
 
 
-def _any(writer: ExpressionWriter, condition: OrCondition) -> str:
+def _write_or(writer: ExpressionWriter, condition: OrCondition) -> str:
     return " OR ".join(
         f"({writer.condition(part)})" if isinstance(part, AndCondition) else writer.condition(part)
         for part in condition.parts
     )
 
 
-def _not(writer: ExpressionWriter, condition: NotCondition) -> str:
+def _write_not(writer: ExpressionWriter, condition: NotCondition) -> str:
     return f"NOT ({writer.condition(condition.part)})"
 
 
 _WRITERS: dict[type, Callable[[ExpressionWriter, Any], str]] = {
-    CompareCondition: _compare,
-    BetweenCondition: _between,
-    InCondition: _in,
-    FunctionCondition: _function,
-    AndCondition: _all,
-    OrCondition: _any,
-    NotCondition: _not,
+    CompareCondition: _write_comparison,
+    BetweenCondition: _write_between,
+    InCondition: _write_in,
+    FunctionCondition: _write_function,
+    AndCondition: _write_and,
+    OrCondition: _write_or,
+    NotCondition: _write_not,
 }
 
 

@@ -40,10 +40,12 @@ class WriteConditions:
     def __init__(self, plan: Plan, placeholders: RequestPlaceholders) -> None:
         self._spec = plan.entity
         self._placeholders = placeholders
-        self._always = [*self._existence(plan), *self._own(plan)]
+        self._fixed = [*self._existence(plan), *self._declared_condition(plan)]
         self._version = None if plan.version is None else _ExpectedVersion(plan.version, self._spec, placeholders)
-        self._known = [_KnownValue(name, source, self._spec, placeholders) for name, source in plan.assumed.items()]
-        self.any = bool(self._always or self._version or self._known)
+        self._known_values = [
+            _KnownValue(name, source, self._spec, placeholders) for name, source in plan.assumed.items()
+        ]
+        self.any = bool(self._fixed or self._version or self._known_values)
         """Whether writes of this plan have a condition."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str | None:
@@ -51,9 +53,12 @@ class WriteConditions:
 
         Its placeholders are added to `names` and `values`.
         """
-        fragments = self._always
-        if self._version is not None or self._known:
-            fragments = [*fragments, *(part.fragment(arguments) for part in (self._version, *self._known) if part)]
+        fragments = self._fixed
+        if self._version is not None or self._known_values:
+            fragments = [
+                *fragments,
+                *(part.fragment(arguments) for part in (self._version, *self._known_values) if part),
+            ]
         if not fragments:
             return None
         return _joined_with_and(fragments, [fragment.bind(arguments, names, values) for fragment in fragments])
@@ -61,7 +66,7 @@ class WriteConditions:
     @property
     def longest(self) -> str:
         """The longest possible condition expression, or an empty string if the plan has no condition."""
-        fragments = [*self._always, *(part.longest for part in (self._version, *self._known) if part)]
+        fragments = [*self._fixed, *(part.longest for part in (self._version, *self._known_values) if part)]
         if not fragments:
             return ""
         return _joined_with_and(fragments, [fragment.longest for fragment in fragments])
@@ -83,7 +88,7 @@ class WriteConditions:
 
     def _not_expired(self, ttl: str) -> Fragment:
         writer = self._writer()
-        return writer.fragment(not_expired(writer, ttl), is_choice=True)
+        return writer.fragment(not_expired(writer, ttl), has_or=True)
 
     def _absence(self, plan: Plan, ttl: str | None) -> Fragment:
         """Return the condition under which a create may write: no such item exists, the existing item has expired, or
@@ -96,20 +101,20 @@ class WriteConditions:
         if plan.replaceable is not None:
             text = writer.condition(plan.replaceable)
             texts.append(f"({text})" if isinstance(plan.replaceable, AndCondition) else text)
-        return writer.fragment(" OR ".join(texts), is_choice=len(texts) > 1)
+        return writer.fragment(" OR ".join(texts), has_or=len(texts) > 1)
 
-    def _own(self, plan: Plan) -> list[Fragment]:
+    def _declared_condition(self, plan: Plan) -> list[Fragment]:
         if plan.condition is None:
             return []
         writer = self._writer()
-        return [writer.fragment(writer.condition(plan.condition), is_choice=isinstance(plan.condition, OrCondition))]
+        return [writer.fragment(writer.condition(plan.condition), has_or=isinstance(plan.condition, OrCondition))]
 
 
 def _joined_with_and(fragments: Sequence[Fragment], texts: Sequence[str]) -> str:
     if len(texts) == 1:
         return texts[0]
     pairs = zip(fragments, texts, strict=True)
-    return " AND ".join(f"({text})" if fragment.is_choice else text for fragment, text in pairs)
+    return " AND ".join(f"({text})" if fragment.has_or else text for fragment, text in pairs)
 
 
 def not_expired(writer: ExpressionWriter, ttl: str) -> str:
@@ -132,16 +137,16 @@ class _ExpectedVersion:
         writer = ExpressionWriter(placeholders, spec.fields)
         name = writer.name(spec.fields[spec.version].attribute)
         value = writer.source(spec.version, source, encode_value)
-        self._counted = writer.fragment(f"{name} = {value}")
+        self._equal = writer.fragment(f"{name} = {value}")
         text = f"attribute_not_exists({name}) OR {name} = {value}"
-        self._first = Fragment(text, self._counted.names, self._counted.values, is_choice=True)
+        self._equal_or_absent = Fragment(text, self._equal.names, self._equal.values, has_or=True)
 
     def fragment(self, arguments: Arguments) -> Fragment:
-        return self._first if self._read(arguments) == 0 else self._counted
+        return self._equal_or_absent if self._read(arguments) == 0 else self._equal
 
     @property
     def longest(self) -> Fragment:
-        return self._first
+        return self._equal_or_absent
 
 
 class _KnownValue:
@@ -189,7 +194,7 @@ class WriteRequest:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         placeholders = RequestPlaceholders()
-        self._guards = WriteConditions(plan, placeholders)
+        self._conditions = WriteConditions(plan, placeholders)
         self._update = UpdateExpression(plan, placeholders) if plan.operation == "UpdateItem" else None
         self.key = _key_of(plan, self.entity)
         """Builds the primary key of the item that a call writes, given the arguments of the call."""
@@ -200,7 +205,7 @@ class WriteRequest:
         self.sets_fields = self._written.any
         """Whether a put computes fields: the version or the write times."""
         self._is_put = plan.operation == "PutItem"
-        self._is_plain = self._update is None and plan.operation != "ConditionCheck" and not self._guards.any
+        self._is_plain = self._update is None and plan.operation != "ConditionCheck" and not self._conditions.any
         self._returned = _RETURNED.get(plan.returns)
         self.request: Callable[[Arguments, str], Request] = self._request
         """Builds the request of the plan's operation, given the arguments of a call and the name of the table."""
@@ -239,7 +244,7 @@ class WriteRequest:
             text = self._update.bind(arguments, names, values)
             if text:
                 request["UpdateExpression"] = text
-        condition = self._guards.bind(arguments, names, values)
+        condition = self._conditions.bind(arguments, names, values)
         if condition is None and self.plan.operation == "ConditionCheck":
             key = self.plan.schema.partition
             names["#key"], condition = key, "attribute_exists(#key) OR attribute_not_exists(#key)"
@@ -258,11 +263,14 @@ class WriteRequest:
         """Return a fast function that builds requests for puts without conditions, which are the most
         frequent writes.
         """
-        takes_item, model, checked, item = self.given, self._model, self.entity, self._builder.item
+        read_item, model, checked_entity, make_item = self.given, self._model, self.entity, self._builder.item
 
         def request(arguments: Arguments, table: str) -> Request:
-            entity = takes_item(arguments)
-            return {"TableName": table, "Item": item(entity if entity.__class__ is model else checked(arguments))}
+            entity = read_item(arguments)
+            return {
+                "TableName": table,
+                "Item": make_item(entity if entity.__class__ is model else checked_entity(arguments)),
+            }
 
         return request
 
@@ -276,7 +284,7 @@ def _key_of(plan: Plan, entity: Callable[[Arguments], Entity]) -> Callable[[Argu
     maker, written = item_builder(plan.entity), WrittenFields(plan.entity, exists=plan.exists)
 
     def key(arguments: Arguments) -> Item:
-        item_given = entity(arguments)
-        return maker.key({**item_given.__dict__, **written.values(item_given, arguments)})
+        item = entity(arguments)
+        return maker.key({**item.__dict__, **written.values(item, arguments)})
 
     return key
