@@ -83,15 +83,15 @@ def _section(module: str) -> str:
         text += "\n" + "\n".join(["| error | meaning |", "|---|---|", *rows]) + "\n"
     if service:
         rows = [_service_row(error) for error in service if isinstance(error, type)]
-        text += "\n" + "\n".join(["| error | code | HTTP status | retried | meaning |", "|---|---|---|---|---|", *rows])
+        text += "\n" + "\n".join(["| error and code | HTTP status | meaning |", "|---|---|---|", *rows])
         text += "\n"
     return text
 
 
 def _service_row(error: type[KeyplanError]) -> str:
     assert issubclass(error, ServiceError), "the caller passes service errors"
-    again = "yes" if error.retryable else "no"
-    return f"| `{error.__name__}` | `{error.code}` | {error.status} | {again} | {_doc(error)} |"
+    status = f"{error.status}, retried" if error.retryable else error.status
+    return f"| `{error.__name__}`<br>`{error.code}` | {status} | {_doc(error)} |"
 
 
 def _doc(error: type[KeyplanError]) -> str:

@@ -15,7 +15,11 @@ from mkdocs.structure.pages import Page
 _ROOT = Path(__file__).parents[2]
 _SYSTEMS = _ROOT / "systems" / "src" / "keyplan_systems"
 _DESIGN = re.compile(r"`(examples/guide/(\w+)\.py)`")
-_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)[^)]+\)")
+_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|\.\./images/)[^)]+\)")
+_PICTURE = re.compile(r"\]\((?:\.\./)+docs/images/")
+_CELL = re.compile(r"<td[^>]*>.*?</td>", re.DOTALL)
+_CODE = re.compile(r"(?<=<code>)[^<]*")
+_BREAK = re.compile(r"(?<=[(=,/_])(?=\w)|(?<=\w)(?=[.(])|(?<=[a-z])(?=[A-Z])")
 _LIST = "<!-- systems -->"
 
 
@@ -52,7 +56,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the systems and designs. Links to files that are not part of the site become plain text."""
     for name, text in readmes().items():
-        files.append(File.generated(config, f"systems/{name}.md", content=_LINK.sub(r"\1", text)))
+        content = _LINK.sub(r"\1", _PICTURE.sub("](../images/", text))
+        files.append(File.generated(config, f"systems/{name}.md", content=content))
     for name, text in designs().items():
         files.append(File.generated(config, f"examples/{name}.md", content=text))
     return files
@@ -68,6 +73,15 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         return markdown
     lines = [f"* [{_title(text)}]({name}.md)" for name, text in readmes().items()]
     return markdown.replace(_LIST, "\n".join(lines))
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Let long names in table cells break between words, and show escaped pipes without their backslash."""
+    return _CELL.sub(lambda cell: _CODE.sub(_in_cell, cell[0]), html)
+
+
+def _in_cell(code: re.Match[str]) -> str:
+    return _BREAK.sub("<wbr>", code[0].replace("\\|", "|"))
 
 
 def _title(readme: str) -> str:

@@ -69,6 +69,30 @@ def test_every_system_with_a_readme_has_a_page(site: Path) -> None:
         assert f'href="{name}/"' in index
 
 
+def test_pages_of_systems_show_the_pictures_of_their_readmes(site: Path) -> None:
+    for name in readmes():
+        (source,) = re.findall(r'<img alt="[^"]+" src="([^"]+)"', (site / "systems" / name / "index.html").read_text())
+        assert (site / "systems" / name / source).resolve().is_file()
+
+
+def test_code_in_tables_shows_pipes_and_breaks_between_words(site: Path) -> None:
+    page = (site / "cheatsheet" / "index.html").read_text()
+    assert "<code>Task | None</code>" in page
+    assert "<code>@app<wbr>.batch_<wbr>get<wbr>(<wbr>Task)</code>" in page
+    assert "<code>.sk.between(a, b)</code>" in page, "only in tables"
+
+
+def test_rule_pages_have_a_bad_and_a_good_example_before_the_fix() -> None:
+    headings = ["What it does", "Why is this bad?", "Example", "Bad", "Good", "Fix", "Source"]
+    for name, text in made().items():
+        if re.fullmatch(r"rules/KP\d+\.md", name):
+            found = [
+                heading.partition(": ")[0] for heading in re.findall(r"^##+ (.+)$", FENCED.sub("", text), re.MULTILINE)
+            ]
+            assert found[:7] == headings, name
+            assert found[7:8] in ([], ["More examples"]), name
+
+
 def test_every_design_of_the_developer_guide_has_a_page(site: Path) -> None:
     index = (site / "examples" / "index.html").read_text()
     assert len(designs()) == 6
