@@ -124,12 +124,12 @@ def test_a_new_index_of_stored_fields_costs_its_entries(tmp_path: Path) -> None:
     (backfill,) = comparison.backfills
     with Engine.memory() as engine:
         stored(engine, comparison)
-        (change,) = comparison.of("index added")
+        (change,) = comparison.changes_of("index added")
         for step in change.steps:
             if step.request is not None:
                 engine.call(step.operation, dict(step.request))
         entries = engine.call("Scan", {"TableName": "shop", "IndexName": "by_state"})["Items"]
-    assert (backfill.by, backfill.items, backfill.read) == ("the service", len(entries), 0)
+    assert (backfill.executor, backfill.items, backfill.read) == ("the service", len(entries), 0)
     assert units_of(backfill) == {"by_state": sum(write_units(item_bytes(entry)) for entry in entries)}
     assert backfill.price == pytest.approx(2 * COUNT * book()["write_unit"])
 
@@ -163,7 +163,7 @@ def test_a_new_index_gets_the_keys_that_items_do_not_have(tmp_path: Path) -> Non
     (backfill,) = comparison.backfills
     with Engine.memory() as engine:
         items, meter = stored(engine, comparison), Meter(engine)
-        (change,) = comparison.of("index added")
+        (change,) = comparison.changes_of("index added")
         assert change.steps[0].request is not None
         engine.call("UpdateTable", dict(change.steps[0].request))
         for item in items:
@@ -177,7 +177,7 @@ def test_a_new_index_is_rewritten_only_for_projected_attributes(tmp_path: Path) 
     index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_state", pk="state", project="keys")')
     fields = ("    text: str", "    text: str\n    name: str")
     comparison = compared(tmp_path, DESIGN, changed(index, fields))
-    by = {backfill.by: units_of(backfill) for backfill in comparison.backfills}
+    by = {backfill.executor: units_of(backfill) for backfill in comparison.backfills}
     assert by == {"the service": {"by_state": COUNT}, "a program": {"shop": 2 * COUNT, "all": 2 * COUNT}}
 
 
@@ -283,8 +283,8 @@ def test_changes_of_one_entity_are_one_pass(tmp_path: Path) -> None:
 def test_a_copied_table_is_written_with_all_its_indexes(tmp_path: Path) -> None:
     comparison = compared(tmp_path, DESIGN, changed(('Table("shop"', 'Table("shops"')))
     (backfill,) = comparison.backfills
-    assert (backfill.what, backfill.table, backfill.items) == ("shop copied", "shops", COUNT)
-    (change,) = comparison.of("table renamed")
+    assert (backfill.subject, backfill.table, backfill.items) == ("shop copied", "shops", COUNT)
+    (change,) = comparison.changes_of("table renamed")
     assert comparison.backfill(change) == backfill
     with Engine.memory() as engine:
         items, meter = stored(engine, comparison), Meter(engine)
@@ -324,7 +324,7 @@ def test_cleanup_is_a_separate_pass(tmp_path: Path) -> None:
     unique = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
     other = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["city"],')
     first, last = compared(tmp_path, changed(unique), changed(other)).backfills
-    assert [(step.is_cleaning, step.what, units_of(step)) for step in (first, last)] == [
+    assert [(step.is_cleaning, step.subject, units_of(step)) for step in (first, last)] == [
         (False, "sentinels of Shop", {"shop": (2 + 4) * COUNT}),
         (True, "sentinels of Shop", {"shop": COUNT}),
     ]

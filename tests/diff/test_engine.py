@@ -108,7 +108,7 @@ def test_every_setting_can_be_changed_to_every_other(old: str, new: str, tmp_pat
 
 
 def assert_reached(comparison: Comparison) -> None:
-    in_place = {change.subject for change in comparison.of("index changed in place")}
+    in_place = {change.subject for change in comparison.changes_of("index changed in place")}
     with Engine.memory() as engine:
         created(engine, comparison.old.tables)
         old = {table.name: described(engine, table.name) for table in comparison.old.tables}

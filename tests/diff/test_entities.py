@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.diff.pairs import BASE, compared
 
-from keyplan.diff.changes import Rewrite
+from keyplan.diff.changes import ItemRewrite
 from keyplan.diff.comparison import rollout
 
 VERSIONED = BASE.replace("    until: int", "    version: int = 0\n    until: int").replace(
@@ -16,8 +16,8 @@ VERSIONED = BASE.replace("    until: int", "    version: int = 0\n    until: int
 
 
 def test_a_new_version_is_counted_before_it_is_checked(tmp_path: Path) -> None:
-    (change,) = compared(tmp_path, BASE, VERSIONED).of("version changed")
-    assert change.what == "Task now has a version, version"
+    (change,) = compared(tmp_path, BASE, VERSIONED).changes_of("version changed")
+    assert change.summary == "Task now has a version, version"
     assert [(step.phase, step.text) for step in change.steps] == [
         ("write", "a version that counts the changes of Task in version, but does not check it"),
         ("read", "the new version, which checks version of Task"),
@@ -25,9 +25,9 @@ def test_a_new_version_is_counted_before_it_is_checked(tmp_path: Path) -> None:
 
 
 def test_a_removed_version_removes_the_protection(tmp_path: Path) -> None:
-    (change,) = compared(tmp_path, VERSIONED, BASE).of("version changed")
-    assert change.what == "Task no longer has a version"
-    assert change.how == "Writes of both versions can overwrite each other."
+    (change,) = compared(tmp_path, VERSIONED, BASE).changes_of("version changed")
+    assert change.summary == "Task no longer has a version"
+    assert change.effects == "Writes of both versions can overwrite each other."
     assert change.steps == ()
 
 
@@ -95,7 +95,7 @@ def test_keys_that_the_new_version_does_not_write_are_first_no_longer_read(tmp_p
 def test_an_item_with_a_changed_key_is_updated_in_its_sentinels(tmp_path: Path) -> None:
     owned = ', unique=["courier"]'
     comparison = compared(tmp_path, design(options=owned), design(OTHER, options=owned))
-    (change,) = comparison.of("key changed")
+    (change,) = comparison.changes_of("key changed")
     (step,) = (candidate for candidate in change.steps if candidate.phase == "backfill")
     assert step.operation == "TransactWriteItems"
     assert step.text.endswith("delete it under the old one, in one transaction, and store the new key in its sentinels")
@@ -124,17 +124,19 @@ WHEN = ', only_if=F.state == "open"'
 def test_only_the_changed_part_of_an_index_key_is_named(
     new: tuple[str, str], part: str, written: str, tmp_path: Path
 ) -> None:
-    changes = compared(tmp_path, BASE, BASE.replace(*new)).of("key changed")
+    changes = compared(tmp_path, BASE, BASE.replace(*new)).changes_of("key changed")
     (change,) = (candidate for candidate in changes if candidate.facts.get("index") == "due")
-    assert change.what == part
+    assert change.summary == part
     assert [step.text for step in change.steps if step.phase == "backfill"] == [
         f"set {written} of every stored Task again"
     ]
-    assert isinstance(change.work, Rewrite)
-    assert ", ".join(sorted(change.work.attributes)) == written
+    assert isinstance(change.migration, ItemRewrite)
+    assert ", ".join(sorted(change.migration.attributes)) == written
 
 
 def test_a_key_attribute_changed_by_another_type_is_named(tmp_path: Path) -> None:
     monthly = BASE.replace('"{due}"', '"{due:month}"')
-    changes = compared(tmp_path, monthly, monthly.replace("    due: date", "    due: datetime")).of("key changed")
-    assert [change.what for change in changes] == ["the content of GSI1SK of Task in index due changed"]
+    changes = compared(tmp_path, monthly, monthly.replace("    due: date", "    due: datetime")).changes_of(
+        "key changed"
+    )
+    assert [change.summary for change in changes] == ["the content of GSI1SK of Task in index due changed"]

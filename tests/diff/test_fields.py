@@ -55,7 +55,7 @@ def change_of(folder: Path, old: str, new: str, *edits: tuple[str, str]) -> Desi
     ],
 )
 def test_an_item_without_a_value_is_read_with_the_new_default(old: str, new: str, without: str, tmp_path: Path) -> None:
-    assert change_of(tmp_path, old, new).how == f"Stored items keep their value; items without one {without}."
+    assert change_of(tmp_path, old, new).effects == f"Stored items keep their value; items without one {without}."
 
 
 def test_a_key_with_a_removed_value_is_moved(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_stored_values_that_a_new_validator_may_reject_are_searched(tmp_path: Pa
 
 def test_a_field_that_whole_item_writes_would_lose_is_kept_before_it_is_written(tmp_path: Path) -> None:
     change = change_of(tmp_path, "...", "fee: int = 1")
-    assert "its keep put whole items without the field" in change.how
+    assert "its keep put whole items without the field" in change.effects
     assert [(step.phase, step.text) for step in change.steps] == [
         ("accept", "a version that keeps fee of Loan if an item has it"),
         ("read", "the new version, which writes fee of Loan"),
@@ -91,10 +91,10 @@ def test_a_field_that_writes_set_from_now_on_changes_programs_only(tmp_path: Pat
     loans = LOANS.replace(*header)
     (change,) = compared(tmp_path, loans.replace("FIELDS", plain), loans.replace("FIELDS", timed)).changes
     assert (change.kind, change.verdict) == ("field changed", "code")
-    assert change.what == "Loan.made is now set by writes to the time it was created, instead of set by programs"
-    assert change.how.endswith("While the old version runs, its writes do not set made.")
+    assert change.summary == "Loan.made is now set by writes to the time it was created, instead of set by programs"
+    assert change.effects.endswith("While the old version runs, its writes do not set made.")
     (change,) = compared(tmp_path, loans.replace("FIELDS", timed), loans.replace("FIELDS", plain)).changes
-    assert change.what == "Loan.made is now set by programs, instead of set by writes to the time it was created"
+    assert change.summary == "Loan.made is now set by programs, instead of set by writes to the time it was created"
 
 
 def test_a_new_field_that_writes_set_must_be_written_into_stored_items_first(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.diff.pairs import BASE, compared
 
-from keyplan.diff.matching import lookalikes, matched
+from keyplan.diff.matching import find_counterparts, match_declarations
 
 
 @dataclass(frozen=True)
@@ -22,36 +22,36 @@ def names(pairs: tuple[tuple[Thing, Thing], ...]) -> list[tuple[str, str]]:
 
 
 def test_equal_names_match_first() -> None:
-    matching = matched(
+    matching = match_declarations(
         [Thing("a", "x"), Thing("b", "y")], [Thing("b", "x"), Thing("c", "z")], lambda table: table.shape
     )
-    assert names(matching.kept) == [("b", "b")]
+    assert names(matching.same_name) == [("b", "b")]
     assert [table.name for table in matching.removed] == ["a"]
     assert [table.name for table in matching.added] == ["c"]
 
 
 def test_a_single_lookalike_is_a_rename() -> None:
-    matching = matched([Thing("a", "x")], [Thing("b", "x")], lambda table: table.shape)
+    matching = match_declarations([Thing("a", "x")], [Thing("b", "x")], lambda table: table.shape)
     assert names(matching.renamed) == names(matching.pairs) == [("a", "b")]
     assert not matching.removed
     assert not matching.added
 
 
 def test_several_lookalikes_and_items_without_a_shape_are_not_renames() -> None:
-    twins = matched([Thing("a", "x")], [Thing("b", "x"), Thing("c", "x")], lambda table: table.shape)
+    twins = match_declarations([Thing("a", "x")], [Thing("b", "x"), Thing("c", "x")], lambda table: table.shape)
     assert (twins.renamed, len(twins.removed), len(twins.added)) == ((), 1, 2)
-    formless = matched([Thing("a")], [Thing("b")], lambda table: table.shape)
+    formless = match_declarations([Thing("a")], [Thing("b")], lambda table: table.shape)
     assert not formless.renamed
 
 
 def test_the_first_of_two_equal_names_counts() -> None:
-    matching = matched([Thing("a", "x"), Thing("a", "y")], [Thing("a", "z")])
-    assert [(old.shape, new.shape) for old, new in matching.kept] == [("x", "z")]
+    matching = match_declarations([Thing("a", "x"), Thing("a", "y")], [Thing("a", "z")])
+    assert [(old.shape, new.shape) for old, new in matching.same_name] == [("x", "z")]
 
 
 def test_a_lookalike_is_the_only_one_with_its_shape() -> None:
     old, new = [Thing("a", "x"), Thing("b", "y"), Thing("c", "y")], [Thing("d", "x"), Thing("e", "y")]
-    assert lookalikes(old, new, lambda table: table.shape) == {"d": old[0]}
+    assert find_counterparts(old, new, lambda table: table.shape) == {"d": old[0]}
 
 
 SAME = "It equals the removed by_state: an index cannot be renamed, so keep that name."
@@ -102,13 +102,13 @@ def test_a_possible_rename_is_reported_with_the_required_steps(case: str, tmp_pa
     if case == "a local index":
         old = old.replace('GSI("by_state", pk="state"', 'LSI("by_state", sk="state"')
     new = new.replace("[User]", "[Person]" if "class Person" in now else "[User]")
-    (change,) = (candidate for candidate in compared(tmp_path, old, new).changes if message in candidate.what)
-    assert hint in change.how
+    (change,) = (candidate for candidate in compared(tmp_path, old, new).changes if message in candidate.summary)
+    assert hint in change.effects
 
 
 def test_several_lookalikes_are_not_guessed(tmp_path: Path) -> None:
     new = BASE.replace("    email: str", "    mail: str\n    name: str")
-    assert "under another name" not in "".join(change.how for change in compared(tmp_path, BASE, new).changes)
+    assert "under another name" not in "".join(change.effects for change in compared(tmp_path, BASE, new).changes)
 
 
 def test_a_field_with_the_same_position_in_the_key_is_renamed(tmp_path: Path) -> None:
@@ -119,5 +119,5 @@ def test_a_field_with_the_same_position_in_the_key_is_renamed(tmp_path: Path) ->
         "item(user=user)\n\n\n@app.update", "item(person=person)\n\n\n@app.update"
     )
     assert "under another name" not in "".join(
-        change.how for change in compared(tmp_path, BASE, new).changes if change.subject == "User"
+        change.effects for change in compared(tmp_path, BASE, new).changes if change.subject == "User"
     )

@@ -46,30 +46,30 @@ def edited(*edits: tuple[str, str]) -> str:
 def test_cursors_of_a_changed_pattern_are_rejected(edits: list[tuple[str, str]], refused: bool, tmp_path: Path) -> None:
     (change,) = compared(tmp_path, BASE, edited(*edits)).changes
     assert change.kind in {"pattern changed", "pattern renamed"}
-    assert change.how.endswith(REFUSED) is refused
+    assert change.effects.endswith(REFUSED) is refused
 
 
 def test_a_pattern_that_no_longer_has_pages_has_no_cursors(tmp_path: Path) -> None:
     (change,) = compared(tmp_path, BASE, edited((QUERY, QUERY.replace("query", "count")))).changes
-    assert "kind (query to count)" in change.what
-    assert REFUSED not in change.how
+    assert "kind (query to count)" in change.summary
+    assert REFUSED not in change.effects
 
 
 def test_a_removed_pattern_is_reported_at_its_table_with_its_uses(tmp_path: Path) -> None:
     user = BASE[BASE.index("@app.get(User)") : BASE.index("@app.update(Task")]
     comparison = compared(tmp_path, BASE, edited((user, "")))
-    (removed,) = comparison.of("pattern removed")
-    assert removed.how == "Nothing in the old design uses it."
+    (removed,) = comparison.changes_of("pattern removed")
+    assert removed.effects == "Nothing in the old design uses it."
     assert removed.place == comparison.new.tables[0].schema.place
     assert removed.other == comparison.old.pattern("user").place
     due = BASE[BASE.index("@app.query(Task") : BASE.index("@app.get(User)")]
-    (removed,) = compared(tmp_path, BASE, edited((due, ""))).of("pattern removed")
-    assert removed.how == "In the old design, its rate is 2 calls per second (2 at the peak)."
+    (removed,) = compared(tmp_path, BASE, edited((due, ""))).changes_of("pattern removed")
+    assert removed.effects == "In the old design, its rate is 2 calls per second (2 at the peak)."
 
 
 def test_a_new_pattern_is_reported_at_its_own_line(tmp_path: Path) -> None:
     comparison = compared(tmp_path, BASE, edited(("@app.on_change", ANOTHER)))
-    (added,) = comparison.of("pattern added")
+    (added,) = comparison.changes_of("pattern added")
     assert added.place == comparison.new.pattern("another").place
 
 
@@ -77,5 +77,5 @@ def test_changing_add_to_subtract_is_a_pattern_change(tmp_path: Path) -> None:
     old, new = (edited(('.set(state="held")', f".{word}(points=2)")) for word in ("add", "subtract"))
     (change,) = compared(tmp_path, old, new).changes
     assert (change.kind, change.subject) == ("pattern changed", "hold")
-    assert "changes" in change.what
+    assert "changes" in change.summary
     assert not compared(tmp_path, new, new).changes

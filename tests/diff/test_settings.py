@@ -37,7 +37,7 @@ def test_capacity_is_raised_before_a_backfill_and_lowered_after_it(
         )
 
     (change,) = compared(tmp_path, bought(5, 5), bought(read, write)).changes
-    assert change.how == how
+    assert change.effects == how
     assert [step.phase for step in change.steps] == [phase]
 
 
@@ -49,10 +49,10 @@ def test_literal_requests_change_programs_only(tmp_path: Path) -> None:
         if found_change.kind == "setting changed"
     ]
     assert change.verdict == "code"
-    assert "requests of table app are literal" in change.what
+    assert "requests of table app are literal" in change.summary
     (change,) = [
         found_change
         for found_change in compared(tmp_path, literal, BASE).changes
         if found_change.kind == "setting changed"
     ]
-    assert "are no longer literal" in change.what
+    assert "are no longer literal" in change.summary

@@ -29,7 +29,7 @@ def test_stored_items_are_readable_unless_a_change_is_reported(pair: Pair, tmp_p
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_stored_items_have_the_new_keys_unless_a_change_is_reported(pair: Pair, tmp_path: Path) -> None:
     comparison = compared(tmp_path, BASE, pair.source)
-    subjects = {change.subject for change in comparison.of("key changed", "entity renamed")}
+    subjects = {change.subject for change in comparison.changes_of("key changed", "entity renamed")}
     for old, new in pairs_of(comparison):
         items = stored(comparison.old, old.name)
         if old.schema.key == new.schema.key and is_read(new, items):

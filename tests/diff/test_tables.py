@@ -37,11 +37,11 @@ def test_keys_of_a_recreated_index_are_written_next_to_the_old_ones(
         assert old in text, old
         text = text.replace(old, new, 1)
     comparison = compared(tmp_path, BASE, text)
-    (created,) = comparison.of("index changed in place")
+    (created,) = comparison.changes_of("index changed in place")
     assert created.subject == index
-    (keys,) = (change for change in comparison.of("key changed") if change.facts["index"] == index)
+    (keys,) = (change for change in comparison.changes_of("key changed") if change.facts["index"] == index)
     missing, _, kept_part = write.partition(" of Task")
-    assert keys.what == f"stored items of Task do not have {missing}, their key in index {index}"
+    assert keys.summary == f"stored items of Task do not have {missing}, their key in index {index}"
     assert [(step.phase, step.text) for step in keys.steps] == [
         ("write", f"a version that writes {write}"),
         ("backfill", f"set {missing} of every stored Task"),

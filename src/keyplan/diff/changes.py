@@ -80,19 +80,21 @@ class RolloutStep:
 
 
 def form_steps(
-    *, accept: str = "", write: str = "", backfill: str = "", by: str = "UpdateItem", read: str = ""
+    *, accept: str = "", write: str = "", backfill: str = "", operation: str = "UpdateItem", read: str = ""
 ) -> tuple[RolloutStep, ...]:
     """Return the rollout steps that change the stored form of a value, such as a key, from an old form to a new one.
 
-    Each argument except `by` is the text of the step for the phase with the same name. Steps without a text are
-    omitted. `by` is the operation with which the backfill writes.
+    Each argument except `operation` is the text of the step for the phase with the same name. Steps without a text are
+    omitted. `operation` is the operation with which the backfill writes.
     """
     texts: dict[Phase, str] = {"accept": accept, "write": write, "backfill": backfill, "read": read}
-    return tuple(RolloutStep(phase, text, by if phase == "backfill" else "") for phase, text in texts.items() if text)
+    return tuple(
+        RolloutStep(phase, text, operation if phase == "backfill" else "") for phase, text in texts.items() if text
+    )
 
 
 @dataclass(frozen=True)
-class Rewrite:
+class ItemRewrite:
     """A change to the stored items of an entity."""
 
     old: EntitySpec
@@ -115,7 +117,7 @@ class Rewrite:
 
 
 @dataclass(frozen=True)
-class Build:
+class IndexBuild:
     """A new index that DynamoDB fills with stored items."""
 
     table: Table
@@ -125,7 +127,7 @@ class Build:
 
 
 @dataclass(frozen=True)
-class Move:
+class TableCopy:
     """A table whose items are copied into another table."""
 
     old: Table
@@ -142,14 +144,15 @@ class DesignChange:
     """The name of the table that the change is about. For a renamed table, this is the new name."""
     subject: str
     """The name of the table, index, entity, pattern or consumer that changes."""
-    what: str
+    summary: str
     """The difference between the two designs, in one sentence."""
-    how: str
+    effects: str
     """The effects of the change on the table, on stored items and on the running version of the program."""
     place: Place
     other: Place | None = None
     """The source location in the old design, if `place` is in the new design."""
-    work: Rewrite | Build | Move | None = None
+    migration: ItemRewrite | IndexBuild | TableCopy | None = None
+    """The work on stored items that the change requires, or None."""
     steps: tuple[RolloutStep, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     """Additional details for rules, such as the name of a removed pattern and its uses."""
@@ -162,17 +165,20 @@ def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
     that copies an item also checks that the original still exists. Otherwise, an item that a program deletes could
     reappear.
     """
-    was, replacement = old.name, new.name if new.name != old.name else f"{new.name} under a new name"
-    copy = f"as the new version writes it, in one transaction, if it does not exist there and still exists in {was}"
+    old_name, replacement = old.name, new.name if new.name != old.name else f"{new.name} under a new name"
+    copy = (
+        f"as the new version writes it, in one transaction, if it does not exist there and still exists in {old_name}"
+    )
     steps = [
         RolloutStep("prepare", f"create table {replacement}, as the new design declares it", "CreateTable"),
         RolloutStep(
-            "write", f"a version that writes to {was} and to the new table in one transaction, and reads {was}"
+            "write",
+            f"a version that writes to {old_name} and to the new table in one transaction, and reads {old_name}",
         ),
-        RolloutStep("backfill", f"put each item of {was} into the new table {copy}", "TransactWriteItems"),
+        RolloutStep("backfill", f"put each item of {old_name} into the new table {copy}", "TransactWriteItems"),
         RolloutStep("switch", "a version that reads the new table, and still writes to both"),
         RolloutStep("read", "the new version, which uses only the new table"),
-        RolloutStep("remove", f"delete the old table {was} when no version uses it", "DeleteTable"),
+        RolloutStep("remove", f"delete the old table {old_name} when no version uses it", "DeleteTable"),
     ]
     if old.consumers and new.schema.stream is not None:
         names = ", ".join(consumer.name for consumer in old.consumers)

@@ -13,8 +13,8 @@ from keyplan.cost.prices import PriceBook
 from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.tables import Table
 from keyplan.diff.backfill import Backfill, all_backfills, estimate_backfill
-from keyplan.diff.changes import VERDICTS, DesignChange, Kind, Move, Phase, RolloutStep
-from keyplan.diff.matching import matched
+from keyplan.diff.changes import VERDICTS, DesignChange, Kind, Phase, RolloutStep, TableCopy
+from keyplan.diff.matching import match_declarations
 from keyplan.diff.patterns import pattern_changes
 from keyplan.diff.programs import NameUse, uses_of
 from keyplan.diff.tables import table_changes
@@ -67,17 +67,17 @@ class Comparison:
         changes = [*table_changes(self.old.tables, self.new.tables), *pattern_changes(self.old, self.new)]
         return tuple(sorted(changes, key=lambda change: VERDICTS.index(change.verdict)))
 
-    def with_uses(self, module: str, programs: Iterable[Path], without: Iterable[Path]) -> Comparison:
+    def with_uses(self, module: str, programs: Iterable[Path], excluded: Iterable[Path]) -> Comparison:
         """Return a copy of the comparison that also contains the uses of removed or renamed patterns in the given
         programs.
 
-        `module` is the name of the design's module. The files in `without` are not searched. Raises
+        `module` is the name of the design's module. The files in `excluded` are not searched. Raises
         UnreadableProgramError if a file cannot be searched.
         """
-        names = {str(change.facts["pattern"]) for change in self.of("pattern removed", "pattern renamed")}
-        return replace(self, uses=uses_of(module, names, programs, without))
+        names = {str(change.facts["pattern"]) for change in self.changes_of("pattern removed", "pattern renamed")}
+        return replace(self, uses=uses_of(module, names, programs, excluded))
 
-    def of(self, *kinds: Kind) -> Iterator[DesignChange]:
+    def changes_of(self, *kinds: Kind) -> Iterator[DesignChange]:
         """Yield the changes between the two designs that have one of these kinds."""
         return (change for change in self.changes if change.kind in kinds)
 
@@ -107,9 +107,9 @@ class Comparison:
     @cached_property
     def prices(self) -> tuple[PriceChange, ...]:
         """Return the monthly cost of each table in the old and the new design."""
-        tables = matched(self.old_month.tables, self.new_month.tables)
+        tables = match_declarations(self.old_month.tables, self.new_month.tables)
         return (
-            *(PriceChange(after.name, before.total, after.total) for before, after in tables.kept),
+            *(PriceChange(after.name, before.total, after.total) for before, after in tables.same_name),
             *(PriceChange(pattern.name, None, pattern.total) for pattern in tables.added),
             *(PriceChange(pattern.name, pattern.total, None) for pattern in tables.removed),
         )
@@ -131,22 +131,24 @@ def rollout(comparison: Comparison) -> tuple[Stage, ...]:
     steps = list(_steps(comparison.changes))
     stages = []
     for phase, title in _PHASES.items():
-        mine = tuple(sorted(dict.fromkeys(step for step in steps if step.phase == phase), key=_order))
-        if mine:
-            stages.append(Stage(phase, title, mine, tuple(_backfills(comparison, phase))))
+        phase_steps = tuple(sorted(dict.fromkeys(step for step in steps if step.phase == phase), key=_order))
+        if phase_steps:
+            stages.append(Stage(phase, title, phase_steps, tuple(_backfills(comparison, phase))))
     return tuple(stages)
 
 
 def _steps(changes: Iterable[DesignChange]) -> Iterator[RolloutStep]:
     changes = tuple(changes)
-    copied = {
-        change.table for change in changes if isinstance(change.work, Move)
+    copied_tables = {
+        change.table for change in changes if isinstance(change.migration, TableCopy)
     }  # the new table is created as the new design declares it
     steps = [
         step
         for change in changes
         for step in change.steps
-        if change.table not in copied or isinstance(change.work, Move) or change.kind in _SEPARATE_FROM_COPIES
+        if change.table not in copied_tables
+        or isinstance(change.migration, TableCopy)
+        or change.kind in _SEPARATE_FROM_COPIES
     ]
     yield from steps
     if any(change.verdict == "code" for change in changes) and not any(step.phase == "read" for step in steps):
@@ -159,8 +161,10 @@ def _order(step: RolloutStep) -> bool:
 
 def _backfills(comparison: Comparison, phase: Phase) -> Iterator[Backfill]:
     for backfill in comparison.backfills:
-        when: Phase = "prepare" if backfill.by == "the service" else "remove" if backfill.is_cleaning else "backfill"
-        if when == phase:
+        backfill_phase: Phase = (
+            "prepare" if backfill.executor == "the service" else "remove" if backfill.is_cleaning else "backfill"
+        )
+        if backfill_phase == phase:
             yield backfill
 
 
@@ -168,7 +172,7 @@ def by_table(changes: Iterable[DesignChange]) -> Iterator[tuple[str, list[Design
     """Yield each table's name with its changes, in the order in which the tables first occur."""
     ordered = list(changes)
     order = {name: number for number, name in enumerate(dict.fromkeys(change.table for change in ordered))}
-    for name, several in groupby(
+    for name, group in groupby(
         sorted(ordered, key=lambda change: order[change.table]), key=lambda change: change.table
     ):
-        yield name, list(several)
+        yield name, list(group)

@@ -8,27 +8,27 @@ from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import BoundUnique, EntitySpec
 from keyplan.design.fields.stored import StoredField
 from keyplan.design.keys.entity_keys import BoundIndexKey, BoundKey, BoundKeyAttribute, key_text
-from keyplan.diff.changes import DesignChange, Rewrite, RolloutStep, form_steps
-from keyplan.diff.fields import Entities, field_changes, field_names, key_names, rewritten_attributes
+from keyplan.diff.changes import DesignChange, ItemRewrite, RolloutStep, form_steps
+from keyplan.diff.fields import EntityPair, field_changes, field_names, key_names, rewritten_attributes
 from keyplan.diff.matching import (
+    DeclarationMatches,
     KeyForm,
-    Matched,
     attribute_form,
     condition_form,
+    find_counterparts,
     key_form,
-    lookalikes,
-    matched,
+    match_declarations,
     same_encoding,
 )
 
 _WHOLE_ITEMS = ("put", "replace", "batch_put")
 
 
-def match_entities(old: Table, new: Table) -> Matched[EntitySpec]:
+def match_entities(old: Table, new: Table) -> DeclarationMatches[EntitySpec]:
     """Match the entities of a table in two designs by name, and the remaining entities by identical keys and
     attributes.
     """
-    return matched(old.entities, new.entities, _shape)
+    return match_declarations(old.entities, new.entities, _shape)
 
 
 def _shape(spec: EntitySpec) -> KeyForm:
@@ -42,47 +42,53 @@ def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
         drops = tuple(
             pattern.name for pattern in old.patterns if pattern.kind in _WHOLE_ITEMS and before in pattern.plan.entities
         )
-        pair = Entities(before, after, drops)
+        pair = EntityPair(before, after, drops)
         if before.name != after.name:
-            yield _renamed(pair)
+            yield _entity_renamed(pair)
         yield from field_changes(pair)
         yield from primary_key_changes(pair)
         yield from index_key_changes(pair)
-        yield from _uniques(pair)
-        yield from _version(pair)
-        yield from _discriminator(pair)
-        yield from _facts(pair)
-    like = {
-        **lookalikes(matches.removed, matches.added, lambda spec: tuple(sorted(spec.fields))),
-        **lookalikes(matches.removed, matches.added, lambda spec: key_form(spec, spec.key)),
+        yield from _unique_changes(pair)
+        yield from _version_change(pair)
+        yield from _discriminator_change(pair)
+        yield from _fact_changes(pair)
+    counterparts = {
+        **find_counterparts(matches.removed, matches.added, lambda spec: tuple(sorted(spec.fields))),
+        **find_counterparts(matches.removed, matches.added, lambda spec: key_form(spec, spec.key)),
     }
     for spec in matches.added:
         yield DesignChange(
-            "entity added", "code", new.name, spec.name, *_added(new, spec, like.get(spec.name)), spec.place
+            "entity added",
+            "code",
+            new.name,
+            spec.name,
+            *_entity_added(new, spec, counterparts.get(spec.name)),
+            spec.place,
         )
     for spec in matches.removed:
-        yield _removed(new, spec)
+        yield _entity_removed(new, spec)
 
 
-def _added(table: Table, spec: EntitySpec, like: EntitySpec | None) -> tuple[str, str]:
+def _entity_added(table: Table, spec: EntitySpec, counterpart: EntitySpec | None) -> tuple[str, str]:
     """Return two sentences about an added entity: the first says that it was added, and the second describes the
     effects on stored items and on the old version of the program.
 
-    `like` is a removed entity with the same key or fields, or None.
+    `counterpart` is a removed entity with the same key or fields, or None.
     """
-    what = f"entity {spec.name} was added to table {table.name}"
-    how = "No items of it are stored yet. The old version ignores its items."
-    if like is not None:
-        how += (
-            f" If this is {like.name} renamed, rename it in one version and change its key or fields in the next:"
+    summary = f"entity {spec.name} was added to table {table.name}"
+    effects = "No items of it are stored yet. The old version ignores its items."
+    if counterpart is not None:
+        effects += (
+            f" If this is {counterpart.name} renamed, rename it in one version and change its key or fields in"
+            " the next:"
             " the comparison then covers its stored items."
         )
-    return what, how
+    return summary, effects
 
 
-def _renamed(pair: Entities) -> DesignChange:
+def _entity_renamed(pair: EntityPair) -> DesignChange:
     old, new = pair.old, pair.new
-    what = f"entity {old.name} was renamed to {new.name}"
+    summary = f"entity {old.name} was renamed to {new.name}"
     discriminator = new.schema.discriminator
     if discriminator is None or any(field.attribute == discriminator for field in new.fields.values()):
         return DesignChange(
@@ -90,37 +96,50 @@ def _renamed(pair: Entities) -> DesignChange:
             "code",
             pair.table,
             new.name,
-            what,
+            summary,
             "Stored items do not change.",
             new.place,
             old.place,
         )
-    what = f"entity {old.name} was renamed to {new.name}, the value of {discriminator} in each item"
-    how = f"Stored items have {old.name} in {discriminator}: they are not read as {new.name} until they are rewritten."
+    summary = f"entity {old.name} was renamed to {new.name}, the value of {discriminator} in each item"
+    effects = (
+        f"Stored items have {old.name} in {discriminator}: they are not read as {new.name} until they are rewritten."
+    )
     steps = form_steps(
         accept=f"a version that reads {discriminator} = {old.name} and {new.name}, and writes {old.name}",
         write=f"a version that writes {discriminator} = {new.name}",
         backfill=f"set {discriminator} = {new.name} in every stored {old.name}",
         read=f"the new version, which reads only {new.name}",
     )
-    work = Rewrite(old, new, attributes=frozenset({discriminator}))
-    return DesignChange("key changed", "backfill", pair.table, new.name, what, how, new.place, old.place, work, steps)
-
-
-def _removed(table: Table, spec: EntitySpec) -> DesignChange:
-    what = f"entity {spec.name} was removed, and its items remain in table {table.name}"
-    how = "They are stored and billed until they are deleted or expire. Reads of ranges skip them."
-    steps = (RolloutStep("remove", f"delete the items of {spec.name}", "BatchWriteItem"),)
-    work = Rewrite(spec, None)
+    migration = ItemRewrite(old, new, attributes=frozenset({discriminator}))
     return DesignChange(
-        "entity removed", "code", table.name, spec.name, what, how, table.schema.place, spec.place, work, steps
+        "key changed", "backfill", pair.table, new.name, summary, effects, new.place, old.place, migration, steps
+    )
+
+
+def _entity_removed(table: Table, spec: EntitySpec) -> DesignChange:
+    summary = f"entity {spec.name} was removed, and its items remain in table {table.name}"
+    effects = "They are stored and billed until they are deleted or expire. Reads of ranges skip them."
+    steps = (RolloutStep("remove", f"delete the items of {spec.name}", "BatchWriteItem"),)
+    migration = ItemRewrite(spec, None)
+    return DesignChange(
+        "entity removed",
+        "code",
+        table.name,
+        spec.name,
+        summary,
+        effects,
+        table.schema.place,
+        spec.place,
+        migration,
+        steps,
     )
 
 
 # Unique values and versions.
 
 
-def _uniques(pair: Entities) -> Iterator[DesignChange]:
+def _unique_changes(pair: EntityPair) -> Iterator[DesignChange]:
     names = key_names(pair)
     old = {_unique_form(pair.old, rule, {}): rule for rule in pair.old.sentinels}
     new = {_unique_form(pair.new, rule, names): rule for rule in pair.new.sentinels}
@@ -136,173 +155,216 @@ def _unique_form(spec: EntitySpec, rule: BoundUnique, names: dict[str, str]) -> 
     return key_form(spec, rule.key, names)
 
 
-def _unique_added(pair: Entities, rule: BoundUnique) -> DesignChange:
+def _unique_added(pair: EntityPair, rule: BoundUnique) -> DesignChange:
     fields = ", ".join(rule.fields)
-    what = f"{fields} of {pair.new.name} must now be unique, enforced by sentinels {rule.key.text}"
-    how = "Stored items have no sentinel: a new item can duplicate their values until each has one."
+    summary = f"{fields} of {pair.new.name} must now be unique, enforced by sentinels {rule.key.text}"
+    effects = "Stored items have no sentinel: a new item can duplicate their values until each has one."
     name = pair.new.name
     steps = form_steps(
         accept=f"a version that deletes existing sentinels of {name} with their items, and puts none",
         write=f"a version that puts a sentinel with every {name} that it writes",
         backfill=f"put the sentinel of every stored {name} if none exists, and check the {name} in one transaction",
-        by="TransactWriteItems",
+        operation="TransactWriteItems",
         read=f"the new version, which relies on unique {fields}",
     )
-    work = Rewrite(pair.old, pair.new, sentinels=1, items=False)
+    migration = ItemRewrite(pair.old, pair.new, sentinels=1, items=False)
     return DesignChange(
-        "unique added", "backfill", pair.table, pair.new.name, what, how, rule.key.place, pair.old.place, work, steps
+        "unique added",
+        "backfill",
+        pair.table,
+        pair.new.name,
+        summary,
+        effects,
+        rule.key.place,
+        pair.old.place,
+        migration,
+        steps,
     )
 
 
-def _unique_removed(pair: Entities, rule: BoundUnique) -> DesignChange:
+def _unique_removed(pair: EntityPair, rule: BoundUnique) -> DesignChange:
     fields = ", ".join(rule.fields)
-    what = f"{fields} of {pair.new.name} no longer has to be unique: sentinels {rule.key.text} are not used"
-    how = "The sentinels remain: while the old version runs, they reject values that no item has."
+    summary = f"{fields} of {pair.new.name} no longer has to be unique: sentinels {rule.key.text} are not used"
+    effects = "The sentinels remain: while the old version runs, they reject values that no item has."
     steps = (RolloutStep("remove", f"delete the sentinels {rule.key.text}", "BatchWriteItem"),)
-    work = Rewrite(pair.old, None, sentinels=1, items=False)
+    migration = ItemRewrite(pair.old, None, sentinels=1, items=False)
     return DesignChange(
-        "unique removed", "code", pair.table, pair.new.name, what, how, pair.new.place, rule.key.place, work, steps
+        "unique removed",
+        "code",
+        pair.table,
+        pair.new.name,
+        summary,
+        effects,
+        pair.new.place,
+        rule.key.place,
+        migration,
+        steps,
     )
 
 
-def _version(pair: Entities) -> Iterator[DesignChange]:
+def _version_change(pair: EntityPair) -> Iterator[DesignChange]:
     old, new = pair.old, pair.new
     names = field_names(old, new)
     if old.version == (None if new.version is None else names.get(new.version, new.version)):
         return
     steps: tuple[RolloutStep, ...] = ()
     if new.version is None:
-        what, how = f"{new.name} no longer has a version", "Writes of both versions can overwrite each other."
+        summary, effects = f"{new.name} no longer has a version", "Writes of both versions can overwrite each other."
     else:
         steps = form_steps(
             write=f"a version that counts the changes of {new.name} in {new.version}, but does not check it",
             read=f"the new version, which checks {new.version} of {new.name}",
         )
-        what = f"{new.name} now has a version, {new.version}"
-        how = (
+        summary = f"{new.name} now has a version, {new.version}"
+        effects = (
             "A stored item counts as version 0, so it needs no rewrite. Writes of the old version do not change the"
             " version: while it runs, they can be overwritten unnoticed."
         )
-    yield DesignChange("version changed", "code", pair.table, new.name, what, how, new.place, old.place, steps=steps)
+    yield DesignChange(
+        "version changed", "code", pair.table, new.name, summary, effects, new.place, old.place, steps=steps
+    )
 
 
 # Discriminators and declared facts.
 
 
-def _discriminator(pair: Entities) -> Iterator[DesignChange]:
-    now = pair.new.schema.discriminator
-    if now in {None, pair.old.schema.discriminator}:
+def _discriminator_change(pair: EntityPair) -> Iterator[DesignChange]:
+    attribute = pair.new.schema.discriminator
+    if attribute in {None, pair.old.schema.discriminator}:
         return
-    if any(field.attribute == now for field in pair.old.fields.values()):
+    if any(field.attribute == attribute for field in pair.old.fields.values()):
         return
-    what = f"stored items of {pair.new.name} do not have {now}, the discriminator of table {pair.table}"
-    how = "They are recognized by their keys as before, but counts ignore them until they have it."
+    summary = f"stored items of {pair.new.name} do not have {attribute}, the discriminator of table {pair.table}"
+    effects = "They are recognized by their keys as before, but counts ignore them until they have it."
     steps = form_steps(
-        write=f"a version that writes {now} of {pair.new.name}",
-        backfill=f"set {now} of every stored {pair.new.name}",
-        read=f"the new version, which counts {pair.new.name} by {now}",
+        write=f"a version that writes {attribute} of {pair.new.name}",
+        backfill=f"set {attribute} of every stored {pair.new.name}",
+        read=f"the new version, which counts {pair.new.name} by {attribute}",
     )
-    assert now is not None, "checked above"
-    work = Rewrite(pair.old, pair.new, attributes=frozenset({now}))
-    place, other = pair.new.schema.place.at("discriminator="), pair.old.schema.place
-    yield DesignChange("key changed", "backfill", pair.table, pair.new.name, what, how, place, other, work, steps)
+    assert attribute is not None, "checked above"
+    migration = ItemRewrite(pair.old, pair.new, attributes=frozenset({attribute}))
+    place, old_place = pair.new.schema.place.at("discriminator="), pair.old.schema.place
+    yield DesignChange(
+        "key changed", "backfill", pair.table, pair.new.name, summary, effects, place, old_place, migration, steps
+    )
 
 
-def _facts(pair: Entities) -> Iterator[DesignChange]:
+def _fact_changes(pair: EntityPair) -> Iterator[DesignChange]:
     old, new = pair.old, pair.new
     if old.volume != new.volume:
-        was, now = (side.volume.count if side.volume is not None else None for side in (old, new))
-        change = f": {_count(was)} before, {_count(now)} now" if was != now else ": sizes, or numbers of values"
-        what = f"the declared volume of {new.name} changed{change}"
-        yield _declaration_change(pair, what, "Only estimates change.")
+        old_count, new_count = (side.volume.count if side.volume is not None else None for side in (old, new))
+        difference = (
+            f": {_count(old_count)} before, {_count(new_count)} now"
+            if old_count != new_count
+            else ": sizes, or numbers of values"
+        )
+        summary = f"the declared volume of {new.name} changed{difference}"
+        yield _declaration_change(pair, summary, "Only estimates change.")
     if old.found_by != new.found_by:
         yield _declaration_change(pair, f"found_by= of {new.name} changed", "Only checks use it.")
     if old.store_key_fields != new.store_key_fields:
-        named = ", ".join(sorted(new.stored_key_fields))
-        stored = "also as separate attributes" if new.store_key_fields else "in keys only"
-        stored = f"in keys only, except {named}" if named else stored
-        how = "Stored items can be read either way. Conditions and filters on these fields see only attributes."
-        yield _declaration_change(pair, f"fields in keys of {new.name} are now stored {stored}", how)
+        key_fields = ", ".join(sorted(new.stored_key_fields))
+        text = "also as separate attributes" if new.store_key_fields else "in keys only"
+        text = f"in keys only, except {key_fields}" if key_fields else text
+        effects = "Stored items can be read either way. Conditions and filters on these fields see only attributes."
+        yield _declaration_change(pair, f"fields in keys of {new.name} are now stored {text}", effects)
 
 
 def _count(count: int | None) -> str:
     return "not declared" if count is None else f"{count:,} items"
 
 
-def _declaration_change(pair: Entities, what: str, how: str) -> DesignChange:
-    return DesignChange("facts changed", "code", pair.table, pair.new.name, what, how, pair.new.place, pair.old.place)
+def _declaration_change(pair: EntityPair, summary: str, effects: str) -> DesignChange:
+    return DesignChange(
+        "facts changed", "code", pair.table, pair.new.name, summary, effects, pair.new.place, pair.old.place
+    )
 
 
-def primary_key_changes(pair: Entities) -> Iterator[DesignChange]:
+def primary_key_changes(pair: EntityPair) -> Iterator[DesignChange]:
     old, new = pair.old, pair.new
     names = key_names(pair)
     types = [[(part.attribute, part.type_code) for part in bound.key.attributes] for bound in (old, new)]
     if same_encoding(key_form(old, old.key), key_form(new, new.key, names)) or types[0] != types[1]:
         return  # a change of the table covers other key attributes
-    what = f"the key of {new.name} changed from {old.key.text} to {new.key.text}"
-    how = "Stored items have the old key: the new version does not find them, and may create duplicates."
-    owned = ", and store the new key in its sentinels" if old.sentinels else ""
-    moved = f"under its new key and delete it under the old one, in one transaction{owned}"
+    summary = f"the key of {new.name} changed from {old.key.text} to {new.key.text}"
+    effects = "Stored items have the old key: the new version does not find them, and may create duplicates."
+    sentinel_text = ", and store the new key in its sentinels" if old.sentinels else ""
+    destination = f"under its new key and delete it under the old one, in one transaction{sentinel_text}"
     steps = form_steps(
         accept=f"a version that reads {new.name} under both keys, and writes each item under its stored key",
         write=f"a version that writes {new.name} under its new key and deletes it under the old, in one transaction",
-        backfill=f"put every stored {new.name} {moved}",
-        by="TransactWriteItems",
+        backfill=f"put every stored {new.name} {destination}",
+        operation="TransactWriteItems",
         read=f"the new version, which reads {new.name} under the new key only",
     )
     attributes = frozenset(part.attribute for part in new.key.attributes)
-    work = Rewrite(old, new, rekeyed=True, attributes=attributes, sentinels=len(old.sentinels))
+    migration = ItemRewrite(old, new, rekeyed=True, attributes=attributes, sentinels=len(old.sentinels))
     yield DesignChange(
-        "key changed", "backfill", pair.table, new.name, what, how, new.key.place, old.key.place, work, steps
+        "key changed",
+        "backfill",
+        pair.table,
+        new.name,
+        summary,
+        effects,
+        new.key.place,
+        old.key.place,
+        migration,
+        steps,
     )
 
 
-def index_key_changes(pair: Entities) -> Iterator[DesignChange]:
+def index_key_changes(pair: EntityPair) -> Iterator[DesignChange]:
     """Yield the changes to an entity's keys in indexes that exist in both designs.
 
     Keys in a new index are reported with the index.
     """
-    both = {index.name for index in pair.old.schema.indexes} & {index.name for index in pair.new.schema.indexes}
-    for name in sorted(both):
-        was, now = pair.old.key_in(name), pair.new.key_in(name)
-        if was is None and now is not None and not (already_stored(pair, now) or never_stored(pair, now)):
-            yield _enters(pair, now)
-        elif was is not None and now is None and own_attributes(pair, was):
-            yield _removed_from_index(pair, was)
-        elif was is not None and now is not None and _key_differs(pair, was, now):
-            yield _index_key(pair, was, now)
+    common_indexes = {index.name for index in pair.old.schema.indexes} & {
+        index.name for index in pair.new.schema.indexes
+    }
+    for name in sorted(common_indexes):
+        old_key, new_key = pair.old.key_in(name), pair.new.key_in(name)
+        if (
+            old_key is None
+            and new_key is not None
+            and not (already_stored(pair, new_key) or never_stored(pair, new_key))
+        ):
+            yield _index_key_added(pair, new_key)
+        elif old_key is not None and new_key is None and exclusive_attributes(pair, old_key):
+            yield _index_key_removed(pair, old_key)
+        elif old_key is not None and new_key is not None and _key_differs(pair, old_key, new_key):
+            yield _index_key_changed(pair, old_key, new_key)
 
 
-def _key_differs(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> bool:
-    if was.index.attributes != now.index.attributes:
+def _key_differs(pair: EntityPair, old_key: BoundIndexKey, new_key: BoundIndexKey) -> bool:
+    if old_key.index.attributes != new_key.index.attributes:
         return False  # the index itself differs
-    if [part.type_code for part in was.attributes] != [part.type_code for part in now.attributes]:
+    if [part.type_code for part in old_key.attributes] != [part.type_code for part in new_key.attributes]:
         return False  # the index itself differs
-    if not same_encoding(_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))):
+    if not same_encoding(_index_key_form(pair.old, old_key, {}), _index_key_form(pair.new, new_key, key_names(pair))):
         return True
-    return condition_form(was.only_if) != condition_form(now.only_if)
+    return condition_form(old_key.only_if) != condition_form(new_key.only_if)
 
 
-def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tuple[tuple[str, KeyForm], ...]:
+def _index_key_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tuple[tuple[str, KeyForm], ...]:
     """Return a comparable form of an index key, for comparing it with the key in the other design.
 
     Attributes of the primary key are omitted, because they are compared separately. `names` maps field names of the
     entity to their names in the other design.
     """
-    own = _own_names(spec, bound)
+    own_names = _index_only_names(spec, bound)
     return tuple(
-        (part.attribute, attribute_form(spec, part, names)) for part in bound.attributes if part.attribute in own
+        (part.attribute, attribute_form(spec, part, names)) for part in bound.attributes if part.attribute in own_names
     )
 
 
-def already_stored(pair: Entities, bound: BoundKey) -> bool:
+def already_stored(pair: EntityPair, bound: BoundKey) -> bool:
     """Return True if the stored items that belong in an index, and no other stored items, already have the attributes
     of its key `bound`.
     """
     return all(_is_stored(pair, bound, part) for part in bound.attributes)
 
 
-def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool:
+def _is_stored(pair: EntityPair, bound: BoundKey, part: BoundKeyAttribute) -> bool:
     if part.attribute in pair.old.schema.key and part.attribute in pair.new.schema.key:
         return True  # every item has it; a change of the primary key covers another form
     parts, names = (
@@ -313,7 +375,7 @@ def _is_stored(pair: Entities, bound: BoundKey, part: BoundKeyAttribute) -> bool
     return any(same_encoding(attribute_form(pair.old, before, {}), form) for before in parts)
 
 
-def missing_attributes(pair: Entities, bound: BoundKey) -> list[str]:
+def missing_attributes(pair: EntityPair, bound: BoundKey) -> list[str]:
     """Return the index key attributes that stored items do not have.
 
     Fields whose type changes are not included, because they are reported separately.
@@ -350,108 +412,123 @@ def _stored_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAt
             yield from other.attributes
 
 
-def never_stored(pair: Entities, bound: BoundKey) -> bool:
+def never_stored(pair: EntityPair, bound: BoundKey) -> bool:
     """Return True if no stored item can be in an index, because the index key contains a new optional field."""
     names = field_names(pair.old, pair.new)
     return any(name not in names and pair.new.fields[name].optional for name in bound.fields)
 
 
-def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
+def exclusive_attributes(pair: EntityPair, bound: BoundKey) -> list[str]:
     """Return the attributes of an index key that the new design uses neither for a field nor for another key."""
     attributes = {field.attribute for field in _attributes(pair.new)}
     attributes |= {part.attribute for key in (pair.new.key, *pair.new.indexes) for part in key.attributes}
     return [part.attribute for part in bound.attributes if part.attribute not in attributes]
 
 
-def _enters(pair: Entities, now: BoundIndexKey) -> DesignChange:
-    name = now.index.name
-    what = f"{pair.new.name} was added to index {name}: {now.text}"
-    how = f"Stored items have no key there: queries of {name} do not return them until they are rewritten."
-    own = _own_names(pair.new, now)
-    written = unreported_attributes(pair, own)
+def _index_key_added(pair: EntityPair, key: BoundIndexKey) -> DesignChange:
+    name = key.index.name
+    summary = f"{pair.new.name} was added to index {name}: {key.text}"
+    effects = f"Stored items have no key there: queries of {name} do not return them until they are rewritten."
+    attributes = _index_only_names(pair.new, key)
+    unreported = unreported_attributes(pair, attributes)
     steps = form_steps(
-        write=written and f"a version that writes {written} of {pair.new.name}",
-        backfill=written and f"set {written} of every stored {pair.new.name}",
+        write=unreported and f"a version that writes {unreported} of {pair.new.name}",
+        backfill=unreported and f"set {unreported} of every stored {pair.new.name}",
         read=f"the new version, which reads {pair.new.name} from {name}",
     )
-    return _index_change(pair, now, None, what=what, how=how, steps=steps, attributes=own)
+    return _index_change(pair, key, None, summary=summary, effects=effects, steps=steps, attributes=attributes)
 
 
-def _removed_from_index(pair: Entities, was: BoundIndexKey) -> DesignChange:
-    removed = own_attributes(pair, was)
+def _index_key_removed(pair: EntityPair, key: BoundIndexKey) -> DesignChange:
+    removed = exclusive_attributes(pair, key)
     attributes = ", ".join(removed)
-    what = f"{pair.new.name} was removed from index {was.index.name}"
-    how = f"Stored items keep {attributes}, and their entries in the index, as last written."
+    summary = f"{pair.new.name} was removed from index {key.index.name}"
+    effects = f"Stored items keep {attributes}, and their entries in the index, as last written."
     steps = form_steps(
-        accept=f"a version that no longer reads {pair.new.name} from {was.index.name}, but still writes {attributes}",
+        accept=f"a version that no longer reads {pair.new.name} from {key.index.name}, but still writes {attributes}",
         write=f"a version that no longer writes {attributes} of {pair.new.name}",
         backfill=f"remove {attributes} from every stored {pair.new.name}",
     )
-    return _index_change(pair, None, was, what=what, how=how, steps=steps, attributes=removed)
+    return _index_change(pair, None, key, summary=summary, effects=effects, steps=steps, attributes=removed)
 
 
-def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> DesignChange:
-    name, index = pair.new.name, now.index.name
-    changed = _changed_parts(pair, was, now)
-    before, after = (key_text(part for part in bound.attributes if part.attribute in changed) for bound in (was, now))
+def _index_key_changed(pair: EntityPair, old_key: BoundIndexKey, new_key: BoundIndexKey) -> DesignChange:
+    name, index = pair.new.name, new_key.index.name
+    changed = _changed_parts(pair, old_key, new_key)
+    before, after = (
+        key_text(part for part in bound.attributes if part.attribute in changed) for bound in (old_key, new_key)
+    )
     if before != after:
-        what = f"the key of {name} in index {index} changed from {before} to {after}"
+        summary = f"the key of {name} in index {index} changed from {before} to {after}"
     elif changed:
-        what = f"the content of {', '.join(changed)} of {name} in index {index} changed"
+        summary = f"the content of {', '.join(changed)} of {name} in index {index} changed"
     else:
-        what = f"the condition for {name} to be in index {index} changed"
-    entering = condition_form(was.only_if) != condition_form(now.only_if)
-    written = _own_names(pair.new, now) if entering else changed
-    if entering and changed:
-        what += ", and so did the condition to be in it"
-    how = f"Stored items keep the old key: queries of {index} by the new key do not find them."
+        summary = f"the condition for {name} to be in index {index} changed"
+    is_condition_changed = condition_form(old_key.only_if) != condition_form(new_key.only_if)
+    rewritten = _index_only_names(pair.new, new_key) if is_condition_changed else changed
+    if is_condition_changed and changed:
+        summary += ", and so did the condition to be in it"
+    effects = f"Stored items keep the old key: queries of {index} by the new key do not find them."
     if not changed:
-        how = f"Stored items remain in {index}, or outside of it, as last written."
+        effects = f"Stored items remain in {index}, or outside of it, as last written."
     steps = form_steps(
         accept=f"a version that reads {name} in {index} by old and new keys, and writes old keys",
         write=f"a version that writes new keys of {name} in {index}",
-        backfill=f"set {', '.join(written)} of every stored {name} again",
+        backfill=f"set {', '.join(rewritten)} of every stored {name} again",
         read=f"the new version, which reads {name} in {index} only by new keys",
     )
-    return _index_change(pair, now, was, what=what, how=how, steps=steps, attributes=written)
+    return _index_change(pair, new_key, old_key, summary=summary, effects=effects, steps=steps, attributes=rewritten)
 
 
-def _changed_parts(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> list[str]:
+def _changed_parts(pair: EntityPair, old_key: BoundIndexKey, new_key: BoundIndexKey) -> list[str]:
     """Return the attributes of an index key whose values are formed in a different way in the new design. Attributes of
     the primary key are omitted.
     """
-    old, new = (dict(form) for form in (_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))))
+    old, new = (
+        dict(form)
+        for form in (_index_key_form(pair.old, old_key, {}), _index_key_form(pair.new, new_key, key_names(pair)))
+    )
     return [name for name, form in new.items() if name not in old or not same_encoding(old[name], form)]
 
 
 def _index_change(
-    pair: Entities,
-    now: BoundIndexKey | None,
-    was: BoundIndexKey | None,
+    pair: EntityPair,
+    new_key: BoundIndexKey | None,
+    old_key: BoundIndexKey | None,
     *,
-    what: str,
-    how: str,
+    summary: str,
+    effects: str,
     steps: tuple[RolloutStep, ...],
     attributes: Iterable[str],
 ) -> DesignChange:
-    bound = now if now is not None else was
+    bound = new_key if new_key is not None else old_key
     assert bound is not None, "the caller passes one of them"
     name = bound.index.name
-    work = Rewrite(pair.old, pair.new, attributes=frozenset(attributes), indexes=frozenset({name}))
-    place = now.place if now is not None else pair.new.place
-    other = was.place if was is not None else pair.old.place
+    migration = ItemRewrite(pair.old, pair.new, attributes=frozenset(attributes), indexes=frozenset({name}))
+    place = new_key.place if new_key is not None else pair.new.place
+    old_place = old_key.place if old_key is not None else pair.old.place
     facts = {"index": name}
     return DesignChange(
-        "key changed", "backfill", pair.table, pair.new.name, what, how, place, other, work, steps, facts
+        "key changed",
+        "backfill",
+        pair.table,
+        pair.new.name,
+        summary,
+        effects,
+        place,
+        old_place,
+        migration,
+        steps,
+        facts,
     )
 
 
-def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
+def _index_only_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
     """Return the key attributes of an index that are not attributes of the primary key."""
     return [part.attribute for part in bound.attributes if part.attribute not in spec.schema.key]
 
 
-def unreported_attributes(pair: Entities, attributes: Iterable[str]) -> str:
+def unreported_attributes(pair: EntityPair, attributes: Iterable[str]) -> str:
     """Return the names of the given attributes that are not rewritten by a change to a field, separated by commas."""
     reported = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in reported)

@@ -44,10 +44,10 @@ N = TypeVar("N", bound=Named)
 
 
 @dataclass(frozen=True)
-class Matched(Generic[N]):
+class DeclarationMatches(Generic[N]):
     """The result of matching the declarations in two designs, such as their tables or entities."""
 
-    kept: tuple[tuple[N, N], ...]
+    same_name: tuple[tuple[N, N], ...]
     """Pairs of an old and a new declaration with the same name."""
     renamed: tuple[tuple[N, N], ...]
     removed: tuple[N, ...]
@@ -56,31 +56,35 @@ class Matched(Generic[N]):
     @property
     def pairs(self) -> tuple[tuple[N, N], ...]:
         """Return the matched pairs (old declaration, new declaration), including renamed declarations."""
-        return (*self.kept, *self.renamed)
+        return (*self.same_name, *self.renamed)
 
 
-def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | None] | None = None) -> Matched[N]:
+def match_declarations(
+    old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | None] | None = None
+) -> DeclarationMatches[N]:
     """Match declarations by name. Also match a removed declaration with an added one if `shape` returns the same value
     for these two and for no others.
 
     Declarations for which `shape` returns None are matched only by name.
     """
-    theirs, ours = _by_name(old), _by_name(new)
-    matching = tuple((theirs[name], shape) for name, shape in ours.items() if name in theirs)
-    removed = [shape for name, shape in theirs.items() if name not in ours]
-    added = [shape for name, shape in ours.items() if name not in theirs]
+    old_by_name, new_by_name = _by_name(old), _by_name(new)
+    same_name = tuple(
+        (old_by_name[name], declaration) for name, declaration in new_by_name.items() if name in old_by_name
+    )
+    removed = [declaration for name, declaration in old_by_name.items() if name not in new_by_name]
+    added = [declaration for name, declaration in new_by_name.items() if name not in old_by_name]
     renamed = [] if shape is None else list(_renamed(removed, added, shape))
-    renamed_names = {before.name for before, _ in renamed}
-    come = {after.name for _, after in renamed}
-    return Matched(
-        matching,
+    old_names = {before.name for before, _ in renamed}
+    new_names = {after.name for _, after in renamed}
+    return DeclarationMatches(
+        same_name,
         tuple(renamed),
-        tuple(named for named in removed if named.name not in renamed_names),
-        tuple(named for named in added if named.name not in come),
+        tuple(declaration for declaration in removed if declaration.name not in old_names),
+        tuple(declaration for declaration in added if declaration.name not in new_names),
     )
 
 
-def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable | None]) -> dict[str, N]:
+def find_counterparts(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable | None]) -> dict[str, N]:
     """Return a mapping from the name of each added declaration to the removed declaration for which `shape` returns the
     same value.
 
@@ -89,21 +93,21 @@ def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable
     return {after.name: before for before, after in _renamed(old, new, shape)}
 
 
-def _by_name(several: Iterable[N]) -> dict[str, N]:
+def _by_name(declarations: Iterable[N]) -> dict[str, N]:
     """Return the declarations by name. If several have the same name, only the first is included, because a rule
     reports duplicate names.
     """
     by_name: dict[str, N] = {}
-    for named in several:
-        by_name.setdefault(named.name, named)
+    for declaration in declarations:
+        by_name.setdefault(declaration.name, declaration)
     return by_name
 
 
 def _renamed(removed: Sequence[N], added: Sequence[N], shape: Callable[[N], Hashable | None]) -> Iterable[tuple[N, N]]:
     for before in removed:
         old_shape = shape(before)
-        twins = [named for named in removed if shape(named) == old_shape]
-        candidates = [named for named in added if shape(named) == old_shape]
+        twins = [declaration for declaration in removed if shape(declaration) == old_shape]
+        candidates = [declaration for declaration in added if shape(declaration) == old_shape]
         if old_shape is not None and len(twins) == len(candidates) == 1:
             yield before, candidates[0]
 

@@ -11,7 +11,7 @@ from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.declaring.tables import Table
 from keyplan.design.parameters import annotation_of
 from keyplan.diff.changes import DesignChange, Kind, RolloutStep
-from keyplan.diff.matching import Form, condition_form, lookalikes, matched, partition_form, plan_form
+from keyplan.diff.matching import Form, condition_form, find_counterparts, match_declarations, partition_form, plan_form
 from keyplan.diff.types import name_of
 
 _PAGED = ("query", "scan")
@@ -20,30 +20,32 @@ _FACTS = ("expected_items", "expected_scanned", "claims", "decides", "guards", "
 
 def pattern_changes(old: Design, new: Design) -> Iterator[DesignChange]:
     """Yield the differences between the patterns of two designs, including transactions."""
-    matches = matched(old.patterns, new.patterns, _shape)
+    matches = match_declarations(old.patterns, new.patterns, _shape)
     for before, after in matches.renamed:
-        what = f"pattern {before.name} was renamed to {after.name}"
-        how = "Callers must change too." + _cursors(before, after, renamed=True)
-        yield _change("pattern renamed", new, after, before, what=what, how=how, uses=tuple(_uses(old, before)))
-    for before, after in matches.kept:
+        summary = f"pattern {before.name} was renamed to {after.name}"
+        effects = "Callers must change too." + _cursors(before, after, renamed=True)
+        yield _pattern_change(
+            "pattern renamed", new, after, before, summary=summary, effects=effects, uses=tuple(_uses(old, before))
+        )
+    for before, after in matches.same_name:
         yield from _pattern_changes(new, before, after)
-    like = lookalikes(matches.removed, matches.added, _likeness)
+    counterparts = find_counterparts(matches.removed, matches.added, _pattern_form)
     for pattern in matches.added:
-        what, how = f"pattern {pattern.name} was added", "Only programs change."
-        if pattern.name in like:
-            before = like[pattern.name]
+        summary, effects = f"pattern {pattern.name} was added", "Only programs change."
+        if pattern.name in counterparts:
+            before = counterparts[pattern.name]
             cursors = _cursors(before, pattern, renamed=True)
-            how += f" If this is {before.name} renamed, its callers must change too.{cursors}"
-        yield _change("pattern added", new, pattern, None, what=what, how=how)
+            effects += f" If this is {before.name} renamed, its callers must change too.{cursors}"
+        yield _pattern_change("pattern added", new, pattern, None, summary=summary, effects=effects)
     for pattern in matches.removed:
-        yield _removed(old, new, pattern)
+        yield _pattern_removed(old, new, pattern)
 
 
 def _shape(pattern: Pattern[..., Any]) -> Form:
     return (pattern.kind, pattern.plan.schema.name, tuple(plan_form(pattern.plan).items()), _signature(pattern))
 
 
-def _likeness(pattern: Pattern[..., Any]) -> Form:
+def _pattern_form(pattern: Pattern[..., Any]) -> Form:
     """Return the properties of a pattern that are compared to detect that it was renamed: its kind, table, entities,
     index and parameter types.
     """
@@ -60,24 +62,30 @@ def _pattern_changes(new: Design, before: Pattern[..., Any], after: Pattern[...,
         changed.append("parameters")
     if before.plan.schema.name != after.plan.schema.name:
         changed.append(f"table ({before.plan.schema.name} to {after.plan.schema.name})")
-    ours, theirs = plan_form(after.plan), plan_form(before.plan)
-    changed += [_aspect(name, theirs[name], ours[name]) for name in ours if ours[name] != theirs[name]]
+    new_form, old_form = plan_form(after.plan), plan_form(before.plan)
+    changed += [
+        _aspect_text(name, old_form[name], new_form[name]) for name in new_form if new_form[name] != old_form[name]
+    ]
     if changed:
-        what = f"pattern {after.name} changed: {', '.join(changed)}"
-        how = "Only programs change." + ("" if "parameters" not in changed else " Callers must change too.")
-        yield _change("pattern changed", new, after, before, what=what, how=how + _cursors(before, after))
+        summary = f"pattern {after.name} changed: {', '.join(changed)}"
+        effects = "Only programs change." + ("" if "parameters" not in changed else " Callers must change too.")
+        yield _pattern_change(
+            "pattern changed", new, after, before, summary=summary, effects=effects + _cursors(before, after)
+        )
     if after.facts.rate != before.facts.rate:
-        what = f"the rate of pattern {after.name} changed from {_rate(before)} to {_rate(after)}"
-        yield _change("facts changed", new, after, before, what=what, how="Only estimates change.")
+        summary = f"the rate of pattern {after.name} changed from {_rate(before)} to {_rate(after)}"
+        yield _pattern_change("facts changed", new, after, before, summary=summary, effects="Only estimates change.")
     changed_facts = [name for name in _FACTS if getattr(after.facts, name) != getattr(before.facts, name)]
     if changed_facts:
-        what = f"declared facts of pattern {after.name} changed: {', '.join(changed_facts)}"
-        yield _change("facts changed", new, after, before, what=what, how="Only estimates and checks change.")
+        summary = f"declared facts of pattern {after.name} changed: {', '.join(changed_facts)}"
+        yield _pattern_change(
+            "facts changed", new, after, before, summary=summary, effects="Only estimates and checks change."
+        )
 
 
-def _aspect(name: str, was: Form, now: Form) -> str:
+def _aspect_text(name: str, old_form: Form, new_form: Form) -> str:
     if name == "index":
-        return f"index ({was or 'table'} to {now or 'table'})"
+        return f"index ({old_form or 'table'} to {new_form or 'table'})"
     return name
 
 
@@ -103,11 +111,11 @@ def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bo
     return ""
 
 
-def _removed(old: Design, new: Design, pattern: Pattern[..., Any]) -> DesignChange:
-    used = tuple(_uses(old, pattern))
-    what = f"pattern {pattern.name} was removed"
-    how = f"In the old design, {'; '.join(used)}." if used else "Nothing in the old design uses it."
-    return _change("pattern removed", new, pattern, pattern, what=what, how=how, uses=used)
+def _pattern_removed(old: Design, new: Design, pattern: Pattern[..., Any]) -> DesignChange:
+    uses = tuple(_uses(old, pattern))
+    summary = f"pattern {pattern.name} was removed"
+    effects = f"In the old design, {'; '.join(uses)}." if uses else "Nothing in the old design uses it."
+    return _pattern_change("pattern removed", new, pattern, pattern, summary=summary, effects=effects, uses=uses)
 
 
 def _uses(old: Design, pattern: Pattern[..., Any]) -> Iterator[str]:
@@ -124,22 +132,22 @@ def _uses(old: Design, pattern: Pattern[..., Any]) -> Iterator[str]:
             yield f"{other.name} decides {other.facts.decides} for it"
 
 
-def _change(
+def _pattern_change(
     kind: Kind,
     new: Design,
     pattern: Pattern[..., Any],
     before: Pattern[..., Any] | None,
     *,
-    what: str,
-    how: str,
+    summary: str,
+    effects: str,
     uses: Sequence[str] = (),
 ) -> DesignChange:
     table = pattern.plan.schema.name
-    here = next((new_table for new_table in new.tables if new_table.name == table), new.tables[0])
-    place = here.schema.place if kind == "pattern removed" else pattern.place
+    declaring_table = next((new_table for new_table in new.tables if new_table.name == table), new.tables[0])
+    place = declaring_table.schema.place if kind == "pattern removed" else pattern.place
     facts = {"pattern": pattern.name if before is None else before.name, "uses": tuple(uses)}
-    other = before.place if before is not None else None
-    return DesignChange(kind, "code", table, pattern.name, what, how, place, other, facts=facts)
+    old_place = before.place if before is not None else None
+    return DesignChange(kind, "code", table, pattern.name, summary, effects, place, old_place, facts=facts)
 
 
 # Consumers.
@@ -147,44 +155,48 @@ def _change(
 
 def consumer_changes(old: Table, new: Table) -> Iterator[DesignChange]:
     """Yield the differences between the consumers of a table's stream."""
-    matches = matched(old.consumers, new.consumers)
-    for before, after in matches.kept:
-        changed = [name for name, was, now in _consumer_settings(before, after) if was != now]
+    matches = match_declarations(old.consumers, new.consumers)
+    for before, after in matches.same_name:
+        changed = [name for name, old_value, new_value in _consumer_settings(before, after) if old_value != new_value]
         if changed:
-            what = f"consumer {after.name} changed: {', '.join(changed)}"
-            how = "Only programs change. It continues where the old version stopped."
-            yield _of_consumer(new, after, what, how, before)
+            summary = f"consumer {after.name} changed: {', '.join(changed)}"
+            effects = "Only programs change. It continues where the old version stopped."
+            yield _consumer_change(new, after, summary, effects, before)
     for consumer in matches.added:
-        how = "It has no checkpoint: it starts at the position that its runner sets."
-        yield _of_consumer(new, consumer, f"consumer {consumer.name} was added", how, None)
+        effects = "It has no checkpoint: it starts at the position that its runner sets."
+        yield _consumer_change(new, consumer, f"consumer {consumer.name} was added", effects, None)
     for consumer in matches.removed:
-        what = f"consumer {consumer.name} was removed"
-        how = "Its checkpoints remain stored. It does not receive changes that it has not read by then."
+        summary = f"consumer {consumer.name} was removed"
+        effects = "Its checkpoints remain stored. It does not receive changes that it has not read by then."
         steps = (RolloutStep("remove", f"remove the checkpoints of {consumer.name}"),)
         yield DesignChange(
             "consumer changed",
             "code",
             new.name,
             consumer.name,
-            what,
-            how,
+            summary,
+            effects,
             new.schema.place,
             consumer.place,
             steps=steps,
         )
 
 
-def _of_consumer(new: Table, consumer: Consumer, what: str, how: str, before: Consumer | None) -> DesignChange:
-    other = before.place if before is not None else None
-    return DesignChange("consumer changed", "code", new.name, consumer.name, what, how, consumer.place, other)
+def _consumer_change(
+    new: Table, consumer: Consumer, summary: str, effects: str, before: Consumer | None
+) -> DesignChange:
+    old_place = before.place if before is not None else None
+    return DesignChange(
+        "consumer changed", "code", new.name, consumer.name, summary, effects, consumer.place, old_place
+    )
 
 
 def _consumer_settings(old: Consumer, new: Consumer) -> list[tuple[str, object, object]]:
-    was, now = (tuple(sorted(spec.name for spec in consumer.entities)) for consumer in (old, new))
+    old_names, new_names = (tuple(sorted(spec.name for spec in consumer.entities)) for consumer in (old, new))
     return [
-        ("entities", was, now),
+        ("entities", old_names, new_names),
         ("events", old.events, new.events),
-        ("when", _when(old), _when(new)),
+        ("when", _filter_form(old), _filter_form(new)),
         ("batch", old.batch, new.batch),
         ("retries", old.retries, new.retries),
         ("on_failure", old.on_failure, new.on_failure),
@@ -194,6 +206,6 @@ def _consumer_settings(old: Consumer, new: Consumer) -> list[tuple[str, object, 
     ]
 
 
-def _when(consumer: Consumer) -> Form:
+def _filter_form(consumer: Consumer) -> Form:
     condition = consumer.filter
     return (condition.field, repr(condition.becomes)) if isinstance(condition, Changed) else condition_form(condition)

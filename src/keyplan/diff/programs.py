@@ -25,7 +25,7 @@ from keyplan.design.declaring.design import Design, is_file_path
 from keyplan.design.errors import Place
 from keyplan.errors import KeyplanError
 
-_OURS = ("keyplan", "__main__", "__mp_main__")
+_KEYPLAN_MODULES = ("keyplan", "__main__", "__mp_main__")
 _LIBRARIES = tuple(
     f"{Path(folder).resolve()}{os.sep}"
     for folder in {
@@ -49,8 +49,8 @@ class LoadedDesign:
         """Return the names of the tables that both versions import from the same file. Changes to these tables cannot
         be detected.
         """
-        mine = self.places
-        return tuple(name for name, place in other.places.items() if mine.get(name) == place)
+        paths = self.places
+        return tuple(name for name, path in other.places.items() if paths.get(name) == path)
 
     @property
     def places(self) -> dict[str, Path]:
@@ -70,9 +70,11 @@ def load_isolated(target: str) -> LoadedDesign:
     """
     with _isolated_modules(target) as name:
         design = Design.load(name)
-        file = Path(target).resolve() if name != target or is_file_path(target) else _own_file(name, sys.modules[name])
+        file = (
+            Path(target).resolve() if name != target or is_file_path(target) else _program_file(name, sys.modules[name])
+        )
         files = frozenset(
-            path for key, module in list(sys.modules.items()) if (path := _own_file(key, module)) is not None
+            path for key, module in list(sys.modules.items()) if (path := _program_file(key, module)) is not None
         )
     return LoadedDesign(design, file, files)
 
@@ -83,9 +85,9 @@ def _isolated_modules(target: str) -> Iterator[str]:
 
     Yields the name of the module to import.
     """
-    name, folder = _in_package(target)
+    name, folder = _module_location(target)
     path, caches = list(sys.path), sys.dont_write_bytecode
-    before = {key: module for key, module in sys.modules.items() if _is_own(key, module, name)}
+    before = {key: module for key, module in sys.modules.items() if _is_program_module(key, module, name)}
     for key in before:
         del sys.modules[key]
     if folder is not None:
@@ -96,14 +98,14 @@ def _isolated_modules(target: str) -> Iterator[str]:
         yield name
     finally:
         sys.dont_write_bytecode = caches
-        for key in [key for key, module in sys.modules.items() if _is_own(key, module, name)]:
+        for key in [key for key, module in sys.modules.items() if _is_program_module(key, module, name)]:
             del sys.modules[key]
         sys.modules.update(before)
         sys.path[:] = path
         importlib.invalidate_caches()
 
 
-def _in_package(target: str) -> tuple[str, Path | None]:
+def _module_location(target: str) -> tuple[str, Path | None]:
     """Return the dotted name of the module in a file, and the folder that contains its top package. If `target` is a
     module name, return it and None.
     """
@@ -117,19 +119,19 @@ def _in_package(target: str) -> tuple[str, Path | None]:
     return (target if len(names) == 1 else ".".join(names)), folder
 
 
-def _is_own(name: str, module: ModuleType | None, target: str) -> bool:
+def _is_program_module(name: str, module: ModuleType | None, target: str) -> bool:
     """Return True if a module belongs to the program, not to keyplan, the standard library or an installed package.
 
     All modules in the top package of `target` belong to the program.
     """
     top = name.partition(".")[0]
-    if module is None or top in _OURS or top in sys.stdlib_module_names:
+    if module is None or top in _KEYPLAN_MODULES or top in sys.stdlib_module_names:
         return False
     if top == target.partition(".")[0]:
         return True
-    folders = [getattr(module, "__file__", None), *(getattr(module, "__path__", None) or ())]
-    places = [_real_path(folder) for folder in folders if folder]
-    return bool(places) and not any(place.startswith(_LIBRARIES) for place in places)
+    locations = [getattr(module, "__file__", None), *(getattr(module, "__path__", None) or ())]
+    paths = [_real_path(location) for location in locations if location]
+    return bool(paths) and not any(path.startswith(_LIBRARIES) for path in paths)
 
 
 @cache
@@ -140,8 +142,8 @@ def _real_path(path: str) -> str:
     return os.path.realpath(path)
 
 
-def _own_file(name: str, module: ModuleType | None) -> Path | None:
-    if not _is_own(name, module, ""):
+def _program_file(name: str, module: ModuleType | None) -> Path | None:
+    if not _is_program_module(name, module, ""):
         return None
     file = getattr(module, "__file__", None)
     return Path(file).resolve() if file else None
@@ -160,16 +162,16 @@ class NameUse:
 
 
 def uses_of(
-    module: str, names: Iterable[str], paths: Iterable[Path], without: Iterable[Path] = ()
+    module: str, names: Iterable[str], paths: Iterable[Path], excluded: Iterable[Path] = ()
 ) -> tuple[NameUse, ...]:
     """Return the locations in Python files and folders where one of the given names from a module is used.
 
-    `module` is the last part of the module's name, such as "design". The files in `without`, which declare the designs,
-    are skipped. Raises UnreadableProgramError if a file is missing, unreadable or not valid Python.
+    `module` is the last part of the module's name, such as "design". The files in `excluded`, which declare the
+    designs, are skipped. Raises UnreadableProgramError if a file is missing, unreadable or not valid Python.
     """
-    searched, left_out = set(names), {path.resolve() for path in without}
-    files = [file for path in paths for file in _files(path) if file.resolve() not in left_out]
-    return tuple(use for file in files for use in _in_file(file, module, searched))
+    searched_names, excluded_paths = set(names), {path.resolve() for path in excluded}
+    files = [file for path in paths for file in _files(path) if file.resolve() not in excluded_paths]
+    return tuple(use for file in files for use in _uses_in_file(file, module, searched_names))
 
 
 def _files(path: Path) -> list[Path]:
@@ -178,7 +180,7 @@ def _files(path: Path) -> list[Path]:
     return sorted(file for file in path.rglob("*.py") if file.is_file()) if path.is_dir() else [path]
 
 
-def _in_file(file: Path, module: str, names: set[str]) -> Iterator[NameUse]:
+def _uses_in_file(file: Path, module: str, names: set[str]) -> Iterator[NameUse]:
     try:
         tree = ast.parse(file.read_bytes(), str(file))
     except (SyntaxError, ValueError) as error:
@@ -189,7 +191,7 @@ def _in_file(file: Path, module: str, names: set[str]) -> Iterator[NameUse]:
         raise UnreadableProgramError(f"{file} is nested too deeply to be read") from None
     aliases = set(_aliases(tree, module))
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and _last(node.module) == module:
+        if isinstance(node, ast.ImportFrom) and _last_part(node.module) == module:
             yield from (NameUse(alias.name, _place(file, node)) for alias in node.names if alias.name in names)
         elif isinstance(node, ast.Attribute) and node.attr in names and _dotted(node.value) in aliases:
             yield NameUse(node.attr, _place(file, node))
@@ -199,7 +201,7 @@ def _aliases(tree: ast.AST, module: str) -> Iterator[str]:
     """Yield the names that the import statements of a file give to the module, such as d for `import design as d`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.asname or alias.name for alias in node.names if _last(alias.name) == module)
+            yield from (alias.asname or alias.name for alias in node.names if _last_part(alias.name) == module)
         elif isinstance(node, ast.ImportFrom):
             yield from (alias.asname or alias.name for alias in node.names if alias.name == module)
 
@@ -213,7 +215,7 @@ def _dotted(node: ast.expr) -> str:
     return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
 
 
-def _last(module: str | None) -> str:
+def _last_part(module: str | None) -> str:
     return (module or "").rpartition(".")[2]
 
 

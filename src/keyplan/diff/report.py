@@ -34,14 +34,14 @@ def text(comparison: Comparison) -> str:
 
 def _changes(comparison: Comparison) -> Iterator[str]:
     for verdict in VERDICTS:
-        mine = [change for change in comparison.changes if change.verdict == verdict]
-        if mine:
-            yield "\n".join([f"{_TITLES[verdict]}:", *(_change(comparison, change) for change in mine)])
+        verdict_changes = [change for change in comparison.changes if change.verdict == verdict]
+        if verdict_changes:
+            yield "\n".join([f"{_TITLES[verdict]}:", *(_change(comparison, change) for change in verdict_changes)])
 
 
 def _change(comparison: Comparison, change: DesignChange) -> str:
     sign = _SIGNS.get(change.kind.split()[-1], "~")
-    lines = [_wrapped(f"{change.table}: {change.what}", 2, f"{sign} "), _wrapped(change.how, 6)]
+    lines = [_wrapped(f"{change.table}: {change.summary}", 2, f"{sign} "), _wrapped(change.effects, 6)]
     backfill = comparison.backfill(change)
     if backfill is not None:
         lines.append(_wrapped(_sentence(backfill_text(backfill)), 6))
@@ -58,13 +58,13 @@ def backfill_text(backfill: Backfill) -> str:
     is_bought = backfill.written > 0 and backfill.price == 0
     parts.append("within the provisioned capacity" if is_bought else f"${backfill.price:,.2f}")
     parts.append(_time(backfill))
-    more = f"; not counted: {', '.join(backfill.unknown)}" if backfill.unknown else ""
-    work = "clean-up" if backfill.is_cleaning else "backfill"
-    return f"{work} by {backfill.by}: {', '.join(parts)}{more}"
+    suffix = f"; not counted: {', '.join(backfill.unknown)}" if backfill.unknown else ""
+    label = "clean-up" if backfill.is_cleaning else "backfill"
+    return f"{label} by {backfill.executor}: {', '.join(parts)}{suffix}"
 
 
 def _counted_items(backfill: Backfill) -> str:
-    word = {"index": "entries", "sentinels": "sentinels"}.get(backfill.what.partition(" ")[0], "items")
+    word = {"index": "entries", "sentinels": "sentinels"}.get(backfill.subject.partition(" ")[0], "items")
     return f"{backfill.items:,} {word}"
 
 
@@ -96,7 +96,7 @@ def _stages(stages: tuple[Stage, ...]) -> Iterator[str]:
     for count, stage in enumerate(stages, 1):
         lines.append(f"  {count}. {stage.title}")
         lines += [_wrapped(_step(step), 5, "- ") for step in stage.steps]
-        lines += [_wrapped(f"{backfill.what}: {backfill_text(backfill)}", 7) for backfill in stage.backfills]
+        lines += [_wrapped(f"{backfill.subject}: {backfill_text(backfill)}", 7) for backfill in stage.backfills]
     yield "\n".join(lines)
 
 
@@ -124,11 +124,14 @@ def _prices(comparison: Comparison) -> str:
     rows = [(price.table, price.old, price.new, price.difference) for price in comparison.prices]
     before, after = comparison.old_month, comparison.new_month
     if max(before.free_storage, after.free_storage) >= _CENT:
-        free = -before.free_storage, -after.free_storage
-        rows.append(("free storage", *free, free[1] - free[0]))
+        storage = -before.free_storage, -after.free_storage
+        rows.append(("free storage", *storage, storage[1] - storage[0]))
     rows.append(("total", before.total, after.total, after.total - before.total))
     width = max(len(name) for name, *_ in rows)
-    lines += [f"  {name:{width}} {_money(was):>14} {_money(now):>14} {_signed(by):>14}" for name, was, now, by in rows]
+    lines += [
+        f"  {name:{width}} {_money(old):>14} {_money(new):>14} {_signed(difference):>14}"
+        for name, old, new, difference in rows
+    ]
     return "\n".join(lines)
 
 
@@ -187,8 +190,8 @@ def _change_document(comparison: Comparison, change: DesignChange) -> dict[str, 
         "verdict": change.verdict,
         "table": change.table,
         "subject": change.subject,
-        "what": change.what,
-        "how": change.how,
+        "what": change.summary,
+        "how": change.effects,
         "place": _place(change.place),
         "other": None if change.other is None else _place(change.other),
         "backfill": None if backfill is None else _backfill_document(backfill),
@@ -197,8 +200,8 @@ def _change_document(comparison: Comparison, change: DesignChange) -> dict[str, 
 
 def _backfill_document(backfill: Backfill) -> dict[str, Any]:
     return {
-        "by": backfill.by,
-        "what": backfill.what,
+        "by": backfill.executor,
+        "what": backfill.subject,
         "table": backfill.table,
         "items": backfill.items,
         "read_units": backfill.read,

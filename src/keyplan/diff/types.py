@@ -43,12 +43,12 @@ def name_of(kind: Any) -> str:
     if get_origin(bare) in {Union, types.UnionType}:
         return " or ".join(name_of(argument) for argument in get_args(bare))
     if get_origin(bare) is Literal:
-        return listed(get_args(bare))
+        return format_values(get_args(bare))
     origin = getattr(get_origin(bare), "__name__", str(bare))
     return f"{origin}[{', '.join('...' if argument is Ellipsis else name_of(argument) for argument in get_args(bare))}]"
 
 
-def listed(values: Sequence[Any]) -> str:
+def format_values(values: Sequence[Any]) -> str:
     """Format up to six values of a sequence, followed by the number of remaining values."""
     values_text = ", ".join(repr(value) for value in values[:_SHOWN])
     return values_text if len(values) <= _SHOWN else f"{values_text} and {len(values) - _SHOWN} more"
@@ -65,7 +65,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _TypePair:
     """The type of the stored values and the type with which they are read."""
 
     old: Any
@@ -75,21 +75,21 @@ class _Pair:
     path: str
     seen: frozenset[tuple[int, int]] = frozenset()
 
-    def part(self, old: Any, new: Any, path: str) -> _Pair:
-        return _Pair(old, new, None, None, path, self.seen)
+    def part(self, old: Any, new: Any, path: str) -> _TypePair:
+        return _TypePair(old, new, None, None, path, self.seen)
 
 
 def losses(old: StoredField, new: StoredField) -> list[Loss]:
     """Return the reasons why stored values of the old field might be unreadable as values of the new field, or an empty
     list.
     """
-    absences = list(_presence(old, new))
+    absences = list(_presence_losses(old, new))
     if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
         return [*absences, Loss("type", f"stored as {old.type_code}, read as {new.type_code}")]
     if _formats_differ(old.stored, new.stored):
         return [*absences, Loss("type", f"stored as {old.stored}, read as {new.stored}")]
-    pair = _Pair(old.info.annotation, new.info.annotation, old.info, new.info, "")
-    return list(dict.fromkeys([*absences, *_between(pair)]))
+    pair = _TypePair(old.info.annotation, new.info.annotation, old.info, new.info, "")
+    return list(dict.fromkeys([*absences, *_type_losses(pair)]))
 
 
 def _formats_differ(old: StoredAs | None, new: StoredAs | None) -> bool:
@@ -106,7 +106,7 @@ def is_absent(old: StoredField, new: StoredField) -> bool:
     return (old.optional or old.is_set) and new.is_needed
 
 
-def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
+def _presence_losses(old: StoredField, new: StoredField) -> Iterator[Loss]:
     """Yield a reason why values might be unreadable if the new field is required and might be missing from stored
     items.
     """
@@ -114,42 +114,44 @@ def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
         yield Loss("missing", "it is now required, but stored items may not have it")
 
 
-def _between(pair: _Pair) -> Iterator[Loss]:
+def _type_losses(pair: _TypePair) -> Iterator[Loss]:
     (old, _), (new, may_be_none) = without_none(pair.old), without_none(pair.new)
     if pair.path and without_none(pair.old)[1] and not may_be_none and new not in {Any, object}:
         yield Loss("narrowed", f"{pair.path} may be stored as None, which is no longer allowed")
     if new in {Any, object}:
         return
     if old in {Any, object}:
-        yield Loss("narrowed", f"{_at(pair)}any value may be stored, but only {name_of(new)} can be read")
+        yield Loss("narrowed", f"{_path_prefix(pair)}any value may be stored, but only {name_of(new)} can be read")
         return
     if _is_union(old) or _is_union(new):
-        yield from _unions(pair, old, new)
+        yield from _union_losses(pair, old, new)
         return
-    yield from _single(pair, old, new)
-    yield from _limits(pair)
+    yield from _single_losses(pair, old, new)
+    yield from _limit_losses(pair)
 
 
-def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
+def _single_losses(pair: _TypePair, old: Any, new: Any) -> Iterator[Loss]:
     """Yield the reasons why values of the old type might be unreadable as the new type. Neither of the types is a
     union.
     """
-    was, now = _values(pair.old), _values(pair.new)
-    if now is not None:
-        yield from _choices(pair, was, now)
+    old_values, new_values = _values(pair.old), _values(pair.new)
+    if new_values is not None:
+        yield from _choice_losses(pair, old_values, new_values)
         return
-    if was is not None:
-        old = type(was[0]) if was and len({type(value) for value in was}) == 1 else object
+    if old_values is not None:
+        old = type(old_values[0]) if old_values and len({type(value) for value in old_values}) == 1 else object
     first, second = get_origin(old) or old, get_origin(new) or new
     if "ANY" not in {_code(old), _code(new)} and _code(old) != _code(new):
-        yield Loss("type", f"{_at(pair)}{name_of(old)} is stored as {_code(old)}, {name_of(new)} as {_code(new)}")
+        yield Loss(
+            "type", f"{_path_prefix(pair)}{name_of(old)} is stored as {_code(old)}, {name_of(new)} as {_code(new)}"
+        )
         return
     if _is_model(first) or _is_model(second):
-        yield from _models(pair, first, second)
+        yield from _model_losses(pair, first, second)
     elif get_args(old) and get_args(new):
-        yield from _containers(pair, old, new)
+        yield from _container_losses(pair, old, new)
     else:
-        yield from _scalars(pair, first, second)
+        yield from _scalar_losses(pair, first, second)
 
 
 # Listed values.
@@ -161,14 +163,23 @@ def _values(annotation: Any) -> tuple[Any, ...] | None:
     return None if declared.choices is None else declared.stored_choices
 
 
-def _choices(pair: _Pair, was: tuple[Any, ...] | None, now: tuple[Any, ...]) -> Iterator[Loss]:
-    if was is None:
-        yield Loss("narrowed", f"{_at(pair)}any {name_of(pair.old)} may be stored, but only {listed(now)} can be read")
+def _choice_losses(pair: _TypePair, old_values: tuple[Any, ...] | None, new_values: tuple[Any, ...]) -> Iterator[Loss]:
+    if old_values is None:
+        yield Loss(
+            "narrowed",
+            f"{_path_prefix(pair)}any {name_of(pair.old)} may be stored, but only {format_values(new_values)} can"
+            " be read",
+        )
         return
-    removed = [value for value in was if value not in now]
+    removed = [value for value in old_values if value not in new_values]
     if removed:
         values = () if pair.path else tuple(removed)
-        yield Loss("gone", f"{_at(pair)}{listed(removed)} may be stored, but only {listed(now)} can be read", values)
+        yield Loss(
+            "gone",
+            f"{_path_prefix(pair)}{format_values(removed)} may be stored, but only {format_values(new_values)}"
+            " can be read",
+            values,
+        )
 
 
 # Parts of a type.
@@ -178,54 +189,62 @@ def _is_union(kind: Any) -> bool:
     return get_origin(kind) in {Union, types.UnionType}
 
 
-def _unions(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
+def _union_losses(pair: _TypePair, old: Any, new: Any) -> Iterator[Loss]:
     """Yield a reason for each member of the old union whose values cannot be read as any member of the new union."""
-    ours = get_args(new) if _is_union(new) else (new,)
+    new_members = get_args(new) if _is_union(new) else (new,)
     for part in get_args(old) if _is_union(old) else (old,):
-        if all(list(_between(pair.part(part, member, pair.path))) for member in ours):
-            yield Loss("narrowed", f"{_at(pair)}{name_of(part)} may be stored, but only {name_of(new)} can be read")
+        if all(list(_type_losses(pair.part(part, member, pair.path))) for member in new_members):
+            yield Loss(
+                "narrowed", f"{_path_prefix(pair)}{name_of(part)} may be stored, but only {name_of(new)} can be read"
+            )
 
 
-def _containers(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
-    ours, theirs = get_args(old), get_args(new)
+def _container_losses(pair: _TypePair, old: Any, new: Any) -> Iterator[Loss]:
+    old_parts, new_parts = get_args(old), get_args(new)
     is_fixed = [get_origin(kind) is tuple and Ellipsis not in get_args(kind) for kind in (old, new)]
-    if is_fixed[1] and (not is_fixed[0] or len(ours) != len(theirs)):
-        yield Loss("narrowed", f"{_at(pair)}{name_of(old)} may be stored, but exactly {len(theirs)} parts are read")
+    if is_fixed[1] and (not is_fixed[0] or len(old_parts) != len(new_parts)):
+        yield Loss(
+            "narrowed", f"{_path_prefix(pair)}{name_of(old)} may be stored, but exactly {len(new_parts)} parts are read"
+        )
         return
-    written, read = ([part for part in parts if part is not Ellipsis] for parts in (ours, theirs))
+    stored_parts, read_parts = ([part for part in parts if part is not Ellipsis] for parts in (old_parts, new_parts))
     if is_fixed[0] and not is_fixed[1]:
-        read = read * len(written)
-    for number, (first, other) in enumerate(zip(written, read, strict=False)):
-        name = "each key" if len(written) == 2 and number == 0 and not is_fixed[0] else "each part"
-        yield from _between(pair.part(first, other, f"{name} of {pair.path}" if pair.path else name))
+        read_parts = read_parts * len(stored_parts)
+    for position, (first, other) in enumerate(zip(stored_parts, read_parts, strict=False)):
+        name = "each key" if len(stored_parts) == 2 and position == 0 and not is_fixed[0] else "each part"
+        yield from _type_losses(pair.part(first, other, f"{name} of {pair.path}" if pair.path else name))
 
 
 def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
+def _model_losses(pair: _TypePair, old: Any, new: Any) -> Iterator[Loss]:
     """Yield the reasons why maps that were stored for the old model might be unreadable with the new model."""
     if not (_is_model(old) and _is_model(new)):
         parts = get_args(pair.new)
         if _is_model(new) or (parts and parts[-1] not in {Any, object}):
-            yield Loss("narrowed", f"{_at(pair)}any {name_of(old)} may be stored, but {name_of(pair.new)} is read")
+            yield Loss(
+                "narrowed", f"{_path_prefix(pair)}any {name_of(old)} may be stored, but {name_of(pair.new)} is read"
+            )
         return
     if (id(old), id(new)) in pair.seen:
         return
-    pairs = pair.seen | {(id(old), id(new))}
-    ours, theirs = _fields_of(old), _fields_of(new)
-    for name, (label, info) in theirs.items():
+    visited = pair.seen | {(id(old), id(new))}
+    old_fields, new_fields = _fields_of(old), _fields_of(new)
+    for name, (label, info) in new_fields.items():
         path = f"{pair.path}.{label}" if pair.path else label
-        if name not in ours:
+        if name not in old_fields:
             if info.is_required() and not without_none(info.annotation)[1]:
                 yield Loss("missing", f"{path} is required, but stored items do not have it")
             continue
-        was = ours[name][1]
-        yield from _between(_Pair(was.annotation, info.annotation, was, info, path, pairs))
-    removed = [label for name, (label, _) in ours.items() if name not in theirs]
+        old_info = old_fields[name][1]
+        yield from _type_losses(_TypePair(old_info.annotation, info.annotation, old_info, info, path, visited))
+    removed = [label for name, (label, _) in old_fields.items() if name not in new_fields]
     if removed and new.model_config.get("extra") == "forbid":
-        yield Loss("gone", f"{_at(pair)}{', '.join(removed)} may be stored, but {new.__name__} no longer accepts it")
+        yield Loss(
+            "gone", f"{_path_prefix(pair)}{', '.join(removed)} may be stored, but {new.__name__} no longer accepts it"
+        )
     yield from added_validators(old, new)
 
 
@@ -273,15 +292,15 @@ _TEXTS: tuple[type, ...] = (UUID, datetime, date, time)
 _NUMBERS: tuple[type, ...] = (int, float, Decimal)
 
 
-def _scalars(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
+def _scalar_losses(pair: _TypePair, old: Any, new: Any) -> Iterator[Loss]:
     if not (isinstance(old, type) and isinstance(new, type)) or _family(old) == _family(new):
         return
-    was, now = _family(old), _family(new)
-    widened = (was in _TEXTS and now is str) or (was is int and now in {float, Decimal})
-    if widened or (was is float and now is Decimal):
+    old_family, new_family = _family(old), _family(new)
+    widened = (old_family in _TEXTS and new_family is str) or (old_family is int and new_family in {float, Decimal})
+    if widened or (old_family is float and new_family is Decimal):
         return
-    if {was, now} <= {str, *_TEXTS} or {was, now} <= {*_NUMBERS, timedelta, datetime}:
-        yield Loss("narrowed", f"{_at(pair)}{name_of(old)} is stored, but {name_of(new)} is read")
+    if {old_family, new_family} <= {str, *_TEXTS} or {old_family, new_family} <= {*_NUMBERS, timedelta, datetime}:
+        yield Loss("narrowed", f"{_path_prefix(pair)}{name_of(old)} is stored, but {name_of(new)} is read")
 
 
 def _family(kind: type) -> type:
@@ -302,19 +321,19 @@ def _code(kind: Any) -> str:
 # Limits.
 
 
-def _limits(pair: _Pair) -> Iterator[Loss]:
-    was, now = DeclaredField.of("", pair.old, pair.old_info), DeclaredField.of("", pair.new, pair.new_info)
-    if now.choices is not None:
+def _limit_losses(pair: _TypePair) -> Iterator[Loss]:
+    old_field, new_field = DeclaredField.of("", pair.old, pair.old_info), DeclaredField.of("", pair.new, pair.new_info)
+    if new_field.choices is not None:
         return
     for name, word, sign in _BOUNDS:
-        before, after = getattr(was, name), getattr(now, name)
+        before, after = getattr(old_field, name), getattr(new_field, name)
         if after is not None and (before is None or (after - before) * sign > 0):
-            than = "without such a limit" if before is None else f"of {before}"
-            yield Loss("narrowed", f"{_at(pair)}{word} is now {after}, but values {than} may be stored")
-    if now.pattern is not None and now.pattern != was.pattern:
-        yield Loss("narrowed", f"{_at(pair)}values that do not match {now.pattern} may be stored")
+            limit_text = "without such a limit" if before is None else f"of {before}"
+            yield Loss("narrowed", f"{_path_prefix(pair)}{word} is now {after}, but values {limit_text} may be stored")
+    if new_field.pattern is not None and new_field.pattern != old_field.pattern:
+        yield Loss("narrowed", f"{_path_prefix(pair)}values that do not match {new_field.pattern} may be stored")
     for name in sorted(_functions(pair.new_info) - _functions(pair.old_info)):
-        yield Loss("narrowed", f"{_at(pair)}a new validator, {name}, may reject stored values")
+        yield Loss("narrowed", f"{_path_prefix(pair)}a new validator, {name}, may reject stored values")
 
 
 _BOUNDS = (
@@ -334,5 +353,5 @@ def _functions(info: FieldInfo | None) -> set[str]:
     }
 
 
-def _at(pair: _Pair) -> str:
+def _path_prefix(pair: _TypePair) -> str:
     return f"{pair.path}: " if pair.path else ""

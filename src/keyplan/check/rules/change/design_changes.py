@@ -25,9 +25,9 @@ def local_index_changed(comparison: Comparison) -> Iterator[Finding]:
 
     Source: developer guide, "Local secondary indexes".
     """
-    for change in comparison.of("local index changed"):
+    for change in comparison.changes_of("local index changed"):
         fix = "use a global index, or copy the items into a new table with the local index"
-        problem = f"{change.what}: the deployment fails or replaces the table"
+        problem = f"{change.summary}: the deployment fails or replaces the table"
         yield local_index_changed.finding(change.subject, problem, fix, change.place, change.other)
 
 
@@ -47,10 +47,10 @@ def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
 
     Source: developer guide, "Core components of Amazon DynamoDB" (primary key); API reference, UpdateTable.
     """
-    for change in comparison.of("primary key changed"):
+    for change in comparison.changes_of("primary key changed"):
         fix = "declare a table with another name, copy the items into it, and drop this one when nothing uses it"
         yield primary_key_changed.finding(
-            change.subject, f"{change.what}: a table keeps its key", fix, change.place, change.other
+            change.subject, f"{change.summary}: a table keeps its key", fix, change.place, change.other
         )
 
 
@@ -70,9 +70,9 @@ def index_changed_in_place(comparison: Comparison) -> Iterator[Finding]:
     Source: developer guide, "Managing Global Secondary Indexes in DynamoDB"; API reference, UpdateTable: only the
     capacity of an existing index can be updated.
     """
-    for change in comparison.of("index changed in place"):
+    for change in comparison.changes_of("index changed in place"):
         fix = f"declare the new index as {change.subject}_2, and drop {change.subject} when nothing reads it"
-        problem = f"{change.what}: reads fail until the index is backfilled again"
+        problem = f"{change.summary}: reads fail until the index is backfilled again"
         yield index_changed_in_place.finding(change.subject, problem, fix, change.place, change.other)
 
 
@@ -93,7 +93,7 @@ def several_index_changes(comparison: Comparison) -> Iterator[Finding]:
     Source: API reference, UpdateTable (an operation creates or deletes only one global index); CloudFormation,
     AWS::DynamoDB::Table, GlobalSecondaryIndexes.
     """
-    for table, changes in by_table(comparison.of("index added", "index removed", "index changed in place")):
+    for table, changes in by_table(comparison.changes_of("index added", "index removed", "index changed in place")):
         if len(changes) >= _SEVERAL_CHANGES:
             names = ", ".join(dict.fromkeys(change.subject for change in changes))
             problem = f"the deployment fails: {len(changes)} global indexes of table {table} change at once, {names}"
@@ -120,12 +120,14 @@ def stream_replaced(comparison: Comparison) -> Iterator[Finding]:
     StreamSpecification.
     """
     old = {table.name: table for table in comparison.old.tables}
-    for change in comparison.of("stream changed"):
+    for change in comparison.changes_of("stream changed"):
         before = old.get(change.table)
         if before is None or before.schema.stream is None:
             continue
         readers = ", ".join(consumer.name for consumer in before.consumers) or "its readers"
-        problem = f"{change.what}: {readers} must start again on another stream, and changes in between are in neither"
+        problem = (
+            f"{change.summary}: {readers} must start again on another stream, and changes in between are in neither"
+        )
         fix = "read the old stream to its end, then start the consumers at the beginning of the new one"
         yield stream_replaced.finding(change.subject, problem, fix, change.place, change.other)
 
@@ -149,13 +151,13 @@ def key_template_changed(comparison: Comparison) -> Iterator[Finding]:
     Source: developer guide, "Core components of Amazon DynamoDB"; API reference, UpdateItem, Key: an item's primary key
     cannot be updated.
     """
-    for change in comparison.of("key changed", "entity moved"):
+    for change in comparison.changes_of("key changed", "entity moved"):
         if change.facts.get("new"):
             continue
         backfill = comparison.backfill(change)
         cost = "" if backfill is None else f" ({backfill_text(backfill)})"
         fix = "read both forms, write the new one, rewrite the stored items, and then read only the new form"
-        yield key_template_changed.finding(change.subject, f"{change.what}{cost}", fix, change.place, change.other)
+        yield key_template_changed.finding(change.subject, f"{change.summary}{cost}", fix, change.place, change.other)
 
 
 @change_rule("KP907", "error")
@@ -175,9 +177,9 @@ def attribute_type_changed(comparison: Comparison) -> Iterator[Finding]:
     Source: developer guide, "Supported data types and naming rules in Amazon DynamoDB"; "Comparison operator and
     function reference": operands of different types do not match.
     """
-    for change in comparison.of("type changed"):
+    for change in comparison.changes_of("type changed"):
         fix = "store it under another Attribute(name), rewrite the stored items, and then remove the old field"
-        yield attribute_type_changed.finding(change.subject, change.what, fix, change.place, change.other)
+        yield attribute_type_changed.finding(change.subject, change.summary, fix, change.place, change.other)
 
 
 @change_rule("KP908", "warning")
@@ -196,9 +198,9 @@ def stored_values_dropped(comparison: Comparison) -> Iterator[Finding]:
 
     Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys.
     """
-    for change in comparison.of("values narrowed", "field removed", "entity removed"):
+    for change in comparison.changes_of("values narrowed", "field removed", "entity removed"):
         yield stored_values_dropped.finding(
-            change.subject, change.what, _dropped_value_fix(change), change.place, change.other
+            change.subject, change.summary, _dropped_value_fix(change), change.place, change.other
         )
 
 
@@ -227,7 +229,7 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
     Source: developer guide, "Managing Global Secondary Indexes in DynamoDB" (phases of index creation and adding an
     index to a large table).
     """
-    for change in (*comparison.of("index added"), *comparison.of("key changed")):
+    for change in (*comparison.changes_of("index added"), *comparison.changes_of("key changed")):
         backfill = comparison.backfill(change)
         if backfill is None or (change.kind == "key changed" and not change.facts.get("new")):
             continue
@@ -236,7 +238,7 @@ def index_backfill(comparison: Comparison) -> Iterator[Finding]:
         fix = "write its keys first, create it, and deploy its readers when it is complete"
         if change.kind == "index added":
             fix = "create it before deploying the version that reads it, and wait until it is ACTIVE"
-        problem = f"{change.what}: {backfill_text(backfill)}"
+        problem = f"{change.summary}: {backfill_text(backfill)}"
         yield index_backfill.finding(change.subject, problem, fix, change.place, change.other)
 
 
@@ -254,13 +256,13 @@ def used_pattern_removed(comparison: Comparison) -> Iterator[Finding]:
 
     Source: AWS Well-Architected, Operational Excellence Pillar, "Make frequent, small, reversible changes".
     """
-    for change in comparison.of("pattern removed", "pattern renamed"):
+    for change in comparison.changes_of("pattern removed", "pattern renamed"):
         name = str(change.facts["pattern"])
         uses = [use for use in comparison.uses if use.name == name]
         for use in uses:
             fix = "remove the call, or keep the pattern until the next version"
             yield used_pattern_removed.finding(
-                change.subject, f"{change.what}, and is still used", fix, use.place, change.other
+                change.subject, f"{change.summary}, and is still used", fix, use.place, change.other
             )
         if not uses:
             yield from _declared_use(change)
@@ -269,7 +271,7 @@ def used_pattern_removed(comparison: Comparison) -> Iterator[Finding]:
 def _declared_use(change: DesignChange) -> Iterator[Finding]:
     uses = change.facts.get("uses")
     if isinstance(uses, tuple) and uses:
-        problem = f"{change.what}, and in the old design {'; '.join(uses)}"
+        problem = f"{change.summary}, and in the old design {'; '.join(uses)}"
         fix = "remove its callers first, and declare rate=Rate(average=0)"
         yield used_pattern_removed.finding(change.subject, problem, fix, change.place, change.other, severity="warning")
 
@@ -293,10 +295,10 @@ def logical_id_changed(comparison: Comparison) -> Iterator[Finding]:
     Source: AWS CloudFormation, "Update behaviors of stack resources" (replacement) and "DeletionPolicy attribute".
     """
     protected = {table.name for table in comparison.old.tables if table.schema.deletion_protection}
-    for change in comparison.of("table renamed", "table removed"):
+    for change in comparison.changes_of("table renamed", "table removed"):
         old_name = str(change.facts["was"])
         guard = "which has deletion protection" if old_name in protected else "which has no deletion protection"
-        problem = f"{change.what}: the stack removes its resource for {old_name}, {guard}"
+        problem = f"{change.summary}: the stack removes its resource for {old_name}, {guard}"
         fix = "check that the current stack has DeletionPolicy: Retain for it, and copy its items before the update"
         severity: Severity = "advice" if old_name in protected else "warning"
         yield logical_id_changed.finding(change.subject, problem, fix, change.place, change.other, severity=severity)
@@ -315,9 +317,9 @@ def missing_required_field(comparison: Comparison) -> Iterator[Finding]:
 
     Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys.
     """
-    for change in comparison.of("field missing"):
+    for change in comparison.changes_of("field missing"):
         fix = "give it a default or keep its attribute, rewrite the stored items, and then require it"
-        yield missing_required_field.finding(change.subject, change.what, fix, change.place, change.other)
+        yield missing_required_field.finding(change.subject, change.summary, fix, change.place, change.other)
 
 
 @change_rule("KP913", "warning")
@@ -337,9 +339,9 @@ def missing_sentinels(comparison: Comparison) -> Iterator[Finding]:
     Source: developer guide, "Amazon DynamoDB Transactions: how it works"; AWS Database Blog, "Simulating Amazon
     DynamoDB unique constraints using transactions".
     """
-    for change in comparison.of("unique added"):
+    for change in comparison.changes_of("unique added"):
         backfill = comparison.backfill(change)
         cost = "" if backfill is None else f" ({backfill_text(backfill)})"
         fix = "put a sentinel for every stored item first, with a version that does not rely on sentinels"
-        problem = f"{change.what}, but stored items have no sentinel{cost}"
+        problem = f"{change.summary}, but stored items have no sentinel{cost}"
         yield missing_sentinels.finding(change.subject, problem, fix, change.place, change.other)
