@@ -95,7 +95,7 @@ def observed_state(engine: Engine) -> ObservedState:
         (document["name"], document["type"], list(view.span(backups.tree_of(document), b"", None)))
         for document in backups.stored(view)
     )
-    for table in engine.catalog.known():
+    for table in engine.catalog.tables():
         if table.recovery is not None:
             versions = [list(history.rows_at(view, table, tables_of.NOW + offset)) for offset in (0, 5, 10)]
             observed[f"{table.name} then"] = (table.recovery.days, versions)

@@ -180,7 +180,7 @@ def test_an_index_completed_during_the_check_is_seen_unfinished(
             with true() as view:
                 view.sequence("catalog")  # the snapshot is as of the first read
                 with ThreadPoolExecutor(1) as pool:
-                    assert pool.submit(backfill.fill_some, engine.database, "notes", "tag", 10).result()
+                    assert pool.submit(backfill.fill_chunks, engine.database, "notes", "tag", 10).result()
                 yield view
 
         monkeypatch.setattr(engine.store, "snapshot", snapshot)

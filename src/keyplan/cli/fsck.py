@@ -28,7 +28,7 @@ def fsck(
     try:
         with Engine.open(file) as engine, nullcontext() if quiet else progress.reporting_to(_print_line):
             problems = checks.check(engine)
-            tables = len(engine.catalog.known())
+            tables = len(engine.catalog.tables())
     except StorageError as error:
         raise refusal(f"keyplan fsck: {error}", code=1) from None
     for problem in problems:

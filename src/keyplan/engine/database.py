@@ -229,7 +229,7 @@ class Database:
         """
         if table.plain and self.store.commits_immediately:
             row = (key, new.size, new.body)
-            if not self.store.put_if_sequence(table.tree, row, CHANGES, self.catalog.as_of(table)):
+            if not self.store.put_if_sequence(table.tree, row, CHANGES, self.catalog.change_count(table)):
                 raise CatalogChanged
             return
 

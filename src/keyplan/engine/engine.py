@@ -225,7 +225,7 @@ class Engine:
         point-in-time recovery.
         """
         lagging = self.faults is not None and self.faults.lags
-        return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.known())
+        return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.tables())
 
     def group(self) -> AbstractContextManager[None]:
         """Return a context manager that commits all writes that this thread makes in the block in one transaction, at
@@ -276,6 +276,6 @@ class Engine:
 
 
 def _open_buckets(location: str | os.PathLike[str] | Buckets) -> Buckets:
-    from keyplan.engine.transfer.buckets import opened  # noqa: PLC0415 - few programs have any
+    from keyplan.engine.transfer.buckets import open_buckets  # noqa: PLC0415 - few programs have any
 
-    return opened(location)
+    return open_buckets(location)

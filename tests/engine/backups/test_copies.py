@@ -72,7 +72,7 @@ def status(harness: Harness, arn: str) -> str:
 def work_off(harness: Harness) -> None:
     """Run all pending work in this thread."""
     while pending := backfill.pending(harness.engine.database):
-        backfill.fill_some(harness.engine.database, *pending[0], 1)
+        backfill.fill_chunks(harness.engine.database, *pending[0], 1)
 
 
 def restored(harness: Harness, arn: str, target: str = "restored") -> Items:
@@ -113,7 +113,7 @@ def test_a_backup_contains_the_items_of_its_request_time(harness: Harness) -> No
         if number % 3 == 0 and number % 2:
             harness.put(name, x={"S": "again"})
         if number < 8:
-            backfill.fill_some(harness.engine.database, arn, backfill.ROWS, 1)
+            backfill.fill_chunks(harness.engine.database, arn, backfill.ROWS, 1)
     now = content(harness)
     assert status(harness, arn) == "CREATING"
     work_off(harness)
@@ -147,7 +147,7 @@ def test_concurrent_backups_each_show_their_own_time(harness: Harness) -> None:
     for number, name in enumerate(second):
         harness.put(name, x={"S": "third"})
         if number < 10:
-            backfill.fill_some(harness.engine.database, (backup, other)[number % 2], backfill.ROWS, 1)
+            backfill.fill_chunks(harness.engine.database, (backup, other)[number % 2], backfill.ROWS, 1)
     work_off(harness)
     assert (restored(harness, backup, "one"), restored(harness, other, "other")) == (first, second)
     check_trees(harness)
@@ -265,7 +265,7 @@ def test_a_restore_ends_even_if_an_item_changes_faster_than_its_records_are_read
     harness.rewind(then)
     chunks = 0
     while backfill.pending(harness.engine.database):
-        backfill.fill_some(harness.engine.database, "restored", backfill.ROWS, 1)
+        backfill.fill_chunks(harness.engine.database, "restored", backfill.ROWS, 1)
         change_often(harness, "010", times=5)
         chunks += 1
     assert content(harness, "restored") == before
@@ -352,7 +352,7 @@ def test_indexes_are_filled_after_all_rows_are_copied(
         harness.restore(arn)
         engines = [harness.engine, other]
         while pending := backfill.pending(engines[0].database):
-            backfill.fill_some(engines[0].database, *pending[-1 if last else 0], 1)
+            backfill.fill_chunks(engines[0].database, *pending[-1 if last else 0], 1)
             engines.reverse()
             engines[0].catalog.reload(engines[0].store.view())
             assert fsck.check(harness.engine) == []
@@ -429,7 +429,7 @@ def test_several_processes_share_a_copy(tmp_path: Path) -> None:
         for name, engine in zip(before, engines, strict=False):
             put = {"TableName": "things", "Item": {**tables_of.key(name), "x": {"S": "second"}}}
             engine.call("PutItem", put)
-            backfill.fill_some(engine.database, arn, backfill.ROWS, 1)
+            backfill.fill_chunks(engine.database, arn, backfill.ROWS, 1)
         assert backfill.pending(harness.engine.database) == backfill.pending(other.database) == []
         assert restored(harness, arn) == before
 
@@ -469,7 +469,7 @@ class Chance:
                 harness.restore(arn, target)
                 self.restored[target] = self.backups[arn]
         elif pending := backfill.pending(harness.engine.database):
-            backfill.fill_some(harness.engine.database, *chance.choice(pending), 1)
+            backfill.fill_chunks(harness.engine.database, *chance.choice(pending), 1)
         if chance.random() < 0.3:
             self.instants.append((harness.clock.now(), content(harness)))
             harness.clock.advance(1)

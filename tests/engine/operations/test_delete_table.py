@@ -72,7 +72,7 @@ def test_deletion_takes_as_long_as_the_delay(tmp_path: Path) -> None:
         clock.advance(2.0)
         assert failure(engine, "DescribeTable", {"TableName": "notes"})[0] == "ResourceNotFoundException"
         create(engine, "other")  # removes the rest of the first
-        assert [table.name for table in engine.catalog.known()] == ["other"]
+        assert [table.name for table in engine.catalog.tables()] == ["other"]
 
 
 def test_a_table_being_updated_is_not_deleted(tmp_path: Path) -> None:

@@ -513,12 +513,12 @@ def test_mode_and_stream_can_be_changed_together(engine: Engine) -> None:
 def test_writers_do_not_wait_for_the_row_count_of_a_large_table(
     operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counts, "_FEW_ROWS", 5)
+    monkeypatch.setattr(counts, "_UNCACHED_ROWS", 5)
     with Engine.open(tmp_path / "data.db") as engine:
         create(engine)
         for number in range(10):
             put(engine, str(number))
-        tree = engine.catalog.known()[0].tree
+        tree = engine.catalog.tables()[0].tree
         statements: list[str] = []
         connection = engine.store._writer.connection
         connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: statements.append(event["sql"]))

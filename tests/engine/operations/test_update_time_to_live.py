@@ -104,7 +104,7 @@ def test_expiry_can_be_disabled_during_the_scan(engine: Engine, monkeypatch: pyt
     switch(engine, OFF)
     assert engine.store.view().documents(backfill.DOCUMENT_PREFIX) == []
     switch(engine, {"Enabled": True, "AttributeName": "other"})
-    assert backfill.fill_some(engine.database, "notes", backfill.EXPIRY, 10)
+    assert backfill.fill_chunks(engine.database, "notes", backfill.EXPIRY, 10)
     assert expiries(engine) == 0
 
 

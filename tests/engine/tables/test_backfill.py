@@ -56,7 +56,7 @@ def ids(engine: Engine) -> list[str]:
 
 
 def fill_chunk(engine: Engine) -> bool:
-    return backfill.fill_some(engine.database, "notes", "tag", 1)
+    return backfill.fill_chunks(engine.database, "notes", "tag", 1)
 
 
 def remove(engine: Engine, id_: str) -> None:
@@ -184,17 +184,17 @@ def test_closing_ends_the_thread(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_failure_pauses_the_backfill_until_the_next_description(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, why: Exception
 ) -> None:
-    fill_some = backfill.fill_some
+    fill_chunks = backfill.fill_chunks
 
     def full(database: Database, table: str, name: str, chunks: int, pace: Pace | None = None) -> bool:
         if threading.current_thread() is threading.main_thread():
-            return fill_some(database, table, name, chunks)
+            return fill_chunks(database, table, name, chunks)
         raise why
 
     with Engine.open(path) as engine:
         filled(engine)
         with monkeypatch.context() as patched, caplog.at_level(logging.CRITICAL + 1, "keyplan.engine.tables.backfill"):
-            patched.setattr(backfill, "fill_some", full)
+            patched.setattr(backfill, "fill_chunks", full)
             update(
                 engine,
                 AttributeDefinitions=definitions(tagKey="S"),
@@ -273,7 +273,7 @@ def test_a_chunk_is_read_before_its_transaction(path: Path) -> None:
         own.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: read.append("before"))
         engine.store._writer.connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: read.append(event["sql"]))
         assert not fill_chunk(engine)
-        table = engine.catalog.known()[0]
+        table = engine.catalog.tables()[0]
         assert read.index("before") < read.index(statements.BEGIN)
         assert read.count("before") >= 1 + backfill.CHUNK_ROWS
         assert table.indexes["tag"].tree.upsert in read

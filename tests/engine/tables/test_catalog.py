@@ -169,7 +169,7 @@ def test_an_index_settles_once(tmp_path: Path) -> None:
 
 
 def test_a_catalog_of_an_empty_store_is_empty(engine: Engine) -> None:
-    assert Catalog(engine.store.view()).known() == []
+    assert Catalog(engine.store.view()).tables() == []
 
 
 def test_tables_are_created_and_deleted_during_writes(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.transfer.making import Workshop
 
 from keyplan.engine.engine import Engine
-from keyplan.engine.transfer.buckets import BucketError, FolderBuckets, opened
+from keyplan.engine.transfer.buckets import BucketError, FolderBuckets, open_buckets
 from keyplan.errors import ValidationError
 
 
@@ -104,11 +104,11 @@ def test_invalid_keys_are_rejected(buckets: FolderBuckets, key: str) -> None:
 def test_the_folder_must_exist(tmp_path: Path) -> None:
     for values in ("", tmp_path / "missing", "s3://lake"):
         with pytest.raises(ValueError, match="buckets="):
-            opened(values)
+            open_buckets(values)
     with pytest.raises(ValueError, match="the folder does not exist"):
         Engine.open(tmp_path / "x.db", buckets=tmp_path / "missing")
     new_buckets = FolderBuckets(tmp_path)
-    assert opened(new_buckets) is new_buckets
+    assert open_buckets(new_buckets) is new_buckets
 
 
 def test_an_unwritable_folder_is_reported(buckets: FolderBuckets, monkeypatch: pytest.MonkeyPatch) -> None:

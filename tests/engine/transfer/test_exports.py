@@ -119,7 +119,7 @@ def test_every_partition_has_a_file_even_if_it_is_empty(shop: Workshop) -> None:
 
 def test_a_full_file_is_followed_by_another(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export_files, "FILE_BYTES", 200)
-    monkeypatch.setattr(exports, "PIECE_ROWS", 3)
+    monkeypatch.setattr(exports, "CHUNK_ROWS", 3)
     shop.create()
     shop.put(*(item(f"{number:03}", text={"S": "x" * 50}) for number in range(40)))
     ended = shop.export()
@@ -144,7 +144,7 @@ def test_an_export_shows_the_table_at_its_time(shop: Workshop) -> None:
 
 
 def test_items_written_during_an_export_are_not_in_it(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "PIECE_ROWS", 2)
+    monkeypatch.setattr(exports, "CHUNK_ROWS", 2)
     shop.create()
     shop.put(*(item(str(number), n={"N": "0"}) for number in range(10)))
     item_line = export_files.item_line

@@ -78,7 +78,7 @@ def test_an_incremental_export_has_each_changed_item_once(shop: Workshop) -> Non
 
 
 def test_an_incremental_export_may_omit_the_old_images(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "PIECE_ROWS", 1)
+    monkeypatch.setattr(exports, "CHUNK_ROWS", 1)
     changed(shop)
     lines = {line["Keys"]["id"]["S"]: line for line in shop.lines(shop.export(**period(shop, "NEW_IMAGE", NOW + 1100)))}
     assert lines.keys() == {"comes", "changes", "goes"}

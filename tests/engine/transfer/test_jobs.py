@@ -33,16 +33,16 @@ class Shop(Workshop):
 def interrupted(shop: Shop, monkeypatch: pytest.MonkeyPatch, after: int) -> Callable[[], bool]:
     """Stop the engine's jobs at this beat, as `close` does; return a function that reports whether it happened."""
     beats = 0
-    beat = jobs.Hold.beat
+    heartbeat = jobs.JobClaim.heartbeat
 
-    def counted(hold: jobs.Hold) -> None:
+    def counted(claim: jobs.JobClaim) -> None:
         nonlocal beats
         beats += 1
         if beats == after:
             shop.engine.jobs._stop.set()
-        beat(hold)
+        heartbeat(claim)
 
-    monkeypatch.setattr(jobs.Hold, "beat", counted)
+    monkeypatch.setattr(jobs.JobClaim, "heartbeat", counted)
     return lambda: beats >= after
 
 
@@ -145,7 +145,7 @@ def test_a_job_taken_over_by_another_engine_is_not_changed(shop: Workshop, monke
             transaction, jobs.IMPORT, jobs.stored(transaction, jobs.IMPORT)[0]["description"]["ImportArn"]
         )
         assert document is not None
-        monkeypatch.setattr(jobs.Hold, "save", lambda hold, t, d: jobs.save(t, {**d, "runner": "another"}))
+        monkeypatch.setattr(jobs.JobClaim, "save", lambda claim, t, d: jobs.save(t, {**d, "runner": "another"}))
 
     monkeypatch.setattr(imports, "_write", losing)
     job = shop.begin_import()
@@ -165,7 +165,7 @@ def test_closing_an_engine_does_not_change_a_job_taken_over_by_another(
     escaped: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", escaped.append)
 
-    def taken_over(engine: Engine, document: jobs.Document, _hold: jobs.Hold) -> None:
+    def taken_over(engine: Engine, document: jobs.Document, _claim: jobs.JobClaim) -> None:
         crashed(shop, jobs.IMPORT, jobs.arn_of(document))
         engine.jobs._stop.set()
         raise StoppedError
@@ -193,7 +193,7 @@ def test_a_heartbeat_is_written_regularly(shop: Workshop, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(export_files, "item_line", slow)
     monkeypatch.setattr(export_files, "_BUFFER_BYTES", 1)
-    monkeypatch.setattr(exports, "PIECE_ROWS", 1)
+    monkeypatch.setattr(exports, "CHUNK_ROWS", 1)
     assert shop.export()["ExportStatus"] == "COMPLETED"
     assert beats[-1] > NOW
 

@@ -12,7 +12,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from tests.engine.transfer.making import BUCKET, Workshop, item, json_lines
 
-from keyplan.engine.transfer.buckets import BucketError, S3Buckets, opened
+from keyplan.engine.transfer.buckets import BucketError, S3Buckets, open_buckets
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +114,6 @@ def test_the_endpoint_is_read_from_the_environment_variables_of_aws(
     ):
         monkeypatch.setenv(name, value)
     s3.put_object(Bucket=BUCKET, Key="a", Body=b"x")
-    buckets = opened("s3://")
+    buckets = open_buckets("s3://")
     assert list(buckets.keys(BUCKET, "")) == ["a"]
     buckets.check_key("/any/../key")

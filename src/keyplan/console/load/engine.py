@@ -78,7 +78,7 @@ class EngineLoad:
         self.is_throttling = own is not None
         """True if the engine itself throttles requests, as DynamoDB does."""
         # Seeded, so that runs are repeatable. The numbers are not secret.
-        self._model = own or Throttle(random.Random(0), engine.catalog.known)  # noqa: S311
+        self._model = own or Throttle(random.Random(0), engine.catalog.tables)  # noqa: S311
         self._lock = threading.Lock()
         self._places: dict[str, tuple[Table, _Place]] = {}
 
@@ -181,7 +181,7 @@ class EngineLoad:
         "table/index".
         """
         table_name, _, index_name = name.partition("/")
-        table = self._engine.catalog.known_table(table_name)
+        table = self._engine.catalog.cached_table(table_name)
         if table is None:
             return None
         cached = self._places.get(name)

@@ -196,7 +196,7 @@ def is_restoring(database: Database, arn: str) -> bool:
     return any(
         table.document.get("restore", {}).get("SourceBackupArn") == arn
         and descriptions.status(table, now) == "CREATING"
-        for table in database.catalog.known()
+        for table in database.catalog.tables()
     )
 
 

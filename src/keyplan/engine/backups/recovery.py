@@ -88,7 +88,7 @@ def trim(database: Database) -> int:
     database.catalog.reload(database.store.view())
     now = database.clock.now()
     removed = sum(
-        _trim(database, table, table.recovery) for table in database.catalog.known() if table.recovery is not None
+        _trim(database, table, table.recovery) for table in database.catalog.tables() if table.recovery is not None
     )
     if any(backups.is_expired(document, now) for document in backups.stored(database.store.view())):
         removed += database.store.write(lambda transaction: backups.purge(transaction, now))

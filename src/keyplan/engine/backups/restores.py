@@ -52,7 +52,7 @@ def check_target(database: Database, name: str) -> None:
     """Raise TableAlreadyExistsError if a table with this name exists, or TableInUseError if it is still
     being created.
     """
-    existing = descriptions.present(database, name)
+    existing = descriptions.find_existing(database, name)
     if existing is None:
         return
     if descriptions.status(existing, database.clock.now()) != "CREATING":

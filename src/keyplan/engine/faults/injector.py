@@ -71,7 +71,7 @@ class Injector:
         # Seeded, so that runs are repeatable. These numbers protect no secret.
         self._random = {field.name: random.Random(f"{faults.seed}/{field.name}") for field in fields(Faults)}  # noqa: S311
         self._history = History(faults.stale_s) if faults.stale_reads else None
-        self.throttle = Throttle(self._random["throttle"], database.catalog.known) if faults.throttle else None
+        self.throttle = Throttle(self._random["throttle"], database.catalog.tables) if faults.throttle else None
         """The throughput model of all tables and indexes, or None if throughput is unlimited."""
         self._local = threading.local()
 
@@ -214,7 +214,7 @@ class Injector:
         call = self._call
         if call is None:
             return view
-        call.add_tables(self._database.catalog.known())
+        call.add_tables(self._database.catalog.tables())
         return StaleReadView(view, self._history, call.time_of, self._report(call))
 
     def _report(self, call: MeteredCall) -> Callable[[Tree, bytes, int, bool], None]:

@@ -158,7 +158,7 @@ def _apply_batch(
         return 0
     database.catalog.reload(transaction)
     indexes = {
-        index.tree.number: (table, index) for table in database.catalog.known() for index in table.indexes.values()
+        index.tree.number: (table, index) for table in database.catalog.tables() for index in table.indexes.values()
     }
     rows = transaction.rows(trees.waiting, b"", upper_bound, limit=BATCH_WRITES)
     for row in rows:

@@ -146,7 +146,7 @@ def find_index(database: Database, table: Table, request: dict[str, Any]) -> Ind
         return None
     index = table.indexes.get(name)
     if index is None:
-        database.catalog.look(table, database.store.view())
+        database.catalog.check_current(table, database.store.view())
         raise ValidationError(table_messages.no_such_index(name))
     if index.is_global and request.get("ConsistentRead"):
         raise ValidationError(messages.CONSISTENT_GLOBAL_READ)

@@ -45,7 +45,7 @@ def sweep(database: Database, stopped: Callable[[], bool] = lambda: False) -> in
     """
     database.catalog.reload(database.store.view())
     decode_errors: list[DecodeError] = []
-    expiring = [table for table in database.catalog.known() if table.expiry is not None and table.gone_at is None]
+    expiring = [table for table in database.catalog.tables() if table.expiry is not None and table.gone_at is None]
     removed = sum(_sweep_table(database, table, stopped, decode_errors) for table in expiring)
     if decode_errors:
         raise decode_errors[0]

@@ -147,7 +147,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _check_free(database: Database, name: str) -> None:
-    existing = descriptions.present(database, name)
+    existing = descriptions.find_existing(database, name)
     if existing is None:
         return
     creating = descriptions.status(existing, database.clock.now()) == "CREATING"

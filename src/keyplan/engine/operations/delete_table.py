@@ -57,7 +57,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
             documents.drop(database, transaction, table)
         return described
 
-    descriptions.count(database, request["TableName"])
+    descriptions.cache_counts(database, request["TableName"])
     described = {**database.alter(work), "TableStatus": "DELETING"}
     return {"TableDescription": {name: described[name] for name in _RETURNED if name in described}}
 

@@ -25,7 +25,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     parts = check_job_arn(arn, jobs.EXPORT, database.settings.account, messages.EXPORT_ARN_INVALID)
     if parts.region != database.settings.region:
         raise ExportNotFoundError(messages.FOREIGN_EXPORT_ARN)
-    document = jobs.find_listed(database, jobs.EXPORT, arn)
+    document = jobs.find_listed_job(database, jobs.EXPORT, arn)
     if document is None:
         raise ExportNotFoundError(messages.export_not_found(arn))
     return {"ExportDescription": exports.describe(document, form)}

@@ -25,7 +25,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     parts = check_job_arn(arn, jobs.IMPORT, database.settings.account, messages.IMPORT_ARN_INVALID)
     if parts.region != database.settings.region:
         raise ImportNotFoundError(messages.FOREIGN_IMPORT_ARN)
-    document = jobs.find_listed(database, jobs.IMPORT, arn)
+    document = jobs.find_listed_job(database, jobs.IMPORT, arn)
     if document is None:
         raise ImportNotFoundError(messages.import_not_found(arn))
     return {"ImportTableDescription": document["description"]}

@@ -38,7 +38,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     records.check_arn(arn)
     retention.trim_if_due(database, arn)
     with database.store.snapshot() as view:
-        document = records.readable(view, arn, database.clock.now())
+        document = records.find_readable(view, arn, database.clock.now())
         shards = [_shard(view, document, shard) for shard in range(document["shards"])]
     description = {
         "StreamArn": arn,
@@ -65,8 +65,10 @@ def _add_shards(description: dict[str, Any], shards: list[dict[str, Any]], reque
 
 
 def _shard(view: StoreView, document: dict[str, Any], shard: int) -> dict[str, Any]:
-    first = records.trimmed(document, shard) + 1
+    first = records.last_trimmed(document, shard) + 1
     sequences = {"StartingSequenceNumber": records.sequence_number(first)}
     if document["ended_at"] is not None:
-        sequences["EndingSequenceNumber"] = records.sequence_number(max(first, records.end(view, document, shard)))
+        sequences["EndingSequenceNumber"] = records.sequence_number(
+            max(first, records.last_sequence(view, document, shard))
+        )
     return {"ShardId": records.shard_id(document, shard), "SequenceNumberRange": sequences}

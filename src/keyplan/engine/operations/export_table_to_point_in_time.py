@@ -100,7 +100,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     check(request)
     selection = None
     if request.get("FilterSpecification") is not None:
-        selection = exports.compiled(request["FilterSpecification"], form)
+        selection = exports.compile_selection(request["FilterSpecification"], form)
     if database.buckets is None:
         raise ValidationError(messages.BUCKETS_NEEDED)
     database.buckets.check_key(export_files.folders(request.get("S3Prefix"), "export", incremental=False)[0])
@@ -109,11 +109,11 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
     def work(transaction: Transaction) -> Document:
         now = database.clock.now()
-        table = descriptions.present(database, name)
+        table = descriptions.find_existing(database, name)
         if table is None:
             raise TableNotFoundError(backup_messages.table_not_found(request["TableArn"]))
         stored = jobs.stored(transaction, jobs.EXPORT)
-        repeated = jobs.with_token(stored, request.get("ClientToken") or "", now)
+        repeated = jobs.find_by_token(stored, request.get("ClientToken") or "", now)
         if repeated is not None:
             if repeated["parameters"] != parameters:
                 raise ExportConflictError(messages.EXPORT_CONFLICT)

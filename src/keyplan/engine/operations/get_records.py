@@ -43,9 +43,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     limit = request.get("Limit") or limits.GET_RECORDS_LIMIT
     retention.trim_if_due(database, iterator.arn)
     with database.store.snapshot() as view:
-        document = stream_records.readable(view, iterator.arn, now)
+        document = stream_records.find_readable(view, iterator.arn, now)
         iterator = _placed(document, iterator)
-        last = stream_records.end(view, document, iterator.shard)
+        last = stream_records.last_sequence(view, document, iterator.shard)
         records = _read(view, stream_records.log_of(document), iterator, limit)
     position = records[-1][0] + 1 if records else iterator.position
     response: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
     """
     if iterator.shard >= document["shards"]:
         raise ResourceNotFoundError(messages.SHARD_OF_ITERATOR_NOT_FOUND)
-    trimmed = stream_records.trimmed(document, iterator.shard)
+    trimmed = stream_records.last_trimmed(document, iterator.shard)
     if iterator.position > trimmed:
         return iterator
     if not iterator.at_horizon:

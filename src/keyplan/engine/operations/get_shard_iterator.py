@@ -63,7 +63,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     retention.trim_if_due(database, arn)
     now = database.clock.now()
     with database.store.snapshot() as view:
-        document = records.readable(view, arn, now)
+        document = records.find_readable(view, arn, now)
         shard = records.shard_number(document, request["ShardId"])
         if shard is None:
             raise ResourceNotFoundError(messages.SHARD_NOT_FOUND)
@@ -76,7 +76,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _position(view: StoreView, document: dict[str, Any], shard: int, kind: str, sequence: int) -> int:
-    trimmed, last = records.trimmed(document, shard), records.end(view, document, shard)
+    trimmed, last = records.last_trimmed(document, shard), records.last_sequence(view, document, shard)
     if kind == "TRIM_HORIZON":
         return trimmed + 1
     if kind == "LATEST":
@@ -93,4 +93,4 @@ def _written_from(view: StoreView, document: dict[str, Any], shard: int, at_s: f
     seconds.
     """
     older = retention.last_before(view, records.log_of(document), shard, at_s)
-    return max(older, records.trimmed(document, shard)) + 1
+    return max(older, records.last_trimmed(document, shard)) + 1

@@ -16,7 +16,7 @@ from keyplan.engine.operations import create_table, shapes
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables import descriptions, documents
 from keyplan.engine.transfer import imports, jobs
-from keyplan.engine.transfer.import_files import knows_zstd
+from keyplan.engine.transfer.import_files import has_zstd
 from keyplan.engine.transfer.jobs import Document
 from keyplan.errors import ImportConflictError, ResourceInUseError, ValidationError
 
@@ -85,7 +85,7 @@ def check(request: dict[str, Any]) -> None:
         raise ValidationError(messages.options_unwanted(input_format))
     if input_format == "ION":
         raise ValidationError(messages.ION)
-    if request.get("InputCompressionType") == "ZSTD" and not knows_zstd():
+    if request.get("InputCompressionType") == "ZSTD" and not has_zstd():
         raise ValidationError(messages.ZSTD)
     create_table.check(request["TableCreationParameters"])
 
@@ -107,7 +107,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         now = database.clock.now()
         documents.purge(database, transaction)
         stored = jobs.stored(transaction, jobs.IMPORT)
-        repeated = jobs.with_token(stored, request["ClientToken"], now)
+        repeated = jobs.find_by_token(stored, request["ClientToken"], now)
         _check_free(database, name, repeated)
         if repeated is not None:
             if repeated["table"] != name:
@@ -135,7 +135,7 @@ def _check_free(database: Database, name: str, repeated: Document | None) -> Non
 
     `repeated` is that import, which has the same token as the current request, or None.
     """
-    if descriptions.present(database, name) is None:
+    if descriptions.find_existing(database, name) is None:
         return
     if repeated is not None and jobs.status_of(repeated) == jobs.IN_PROGRESS:
         return

@@ -26,7 +26,7 @@ _RETURNED = ("ExportArn", "ExportStatus", "ExportType")
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Run ListExports: return a page of exports, in descending order of their ARNs."""
-    documents = jobs.listed(database, jobs.EXPORT)
+    documents = jobs.list_jobs(database, jobs.EXPORT)
     table_arn = request.get("TableArn")
     if table_arn is not None:
         documents = _of_table(database, documents, table_arn)

@@ -37,7 +37,7 @@ _SUMMARY_MEMBERS = (
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Run ListImports: return a page of imports, with the newest imports first."""
-    documents = jobs.listed(database, jobs.IMPORT)
+    documents = jobs.list_jobs(database, jobs.IMPORT)
     table_arn = request.get("TableArn")
     if table_arn is not None:
         documents = [document for document in documents if document["description"]["TableArn"] == table_arn]

@@ -25,7 +25,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     """Run ListTables: return a page of table names."""
     now = database.clock.now()
     database.catalog.reload(database.store.view())
-    names = [table.name for table in database.catalog.known() if not descriptions.is_deleted(table, now)]
+    names = [table.name for table in database.catalog.tables() if not descriptions.is_deleted(table, now)]
     start = request.get("ExclusiveStartTableName")
     first = bisect_right(names, start) if start is not None else 0
     limit = request.get("Limit") or limits.LIST_TABLES_PAGE

@@ -37,8 +37,8 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
     def work(transaction: Transaction) -> None:
         resource = tags.find_taggable(database, request["ResourceArn"])
-        together = tags.merged(resource.tags, request["Tags"])
-        database.catalog.save(transaction, resource.with_tags(together))
+        merged_tags = tags.merge_tags(resource.tags, request["Tags"])
+        database.catalog.save(transaction, resource.with_tags(merged_tags))
 
     database.alter(work)
     return {}

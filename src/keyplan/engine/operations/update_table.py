@@ -132,7 +132,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         changed = database.catalog.save(transaction, document)
         return descriptions.describe(database, transaction, changed, descriptions.PENDING, writing=True), created
 
-    descriptions.count(database, request["TableName"])
+    descriptions.cache_counts(database, request["TableName"])
     description, created = database.alter(work)
     _show_lifted(description, request.get("OnDemandThroughput") or {})
     for name in created:
@@ -154,5 +154,5 @@ def _check_admitted(database: Database, table: Table, request: dict[str, Any]) -
     admission.check_state(table, now)
     check_late(request)
     table_updates.check_names(table, request, now)
-    deleted = table_updates.deleted(request)
+    deleted = table_updates.deleted_index(request)
     admission.check_change(table, table_updates.requested_changes(table.document, request, now), deleted, now)

@@ -85,6 +85,6 @@ def _disable(database: Database, transaction: Transaction, table: Table, documen
     assert table.expiry is not None
     documents.drop_tree(database, transaction, table.expiry.tree)
     del document["expiry"]
-    descriptions.keep(
+    descriptions.set_or_remove(
         document, "backfills", [name for name in document.get("backfills", ()) if name != backfill.EXPIRY]
     )

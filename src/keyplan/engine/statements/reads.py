@@ -132,7 +132,7 @@ def _find_index(database: Database, table: Table, statement: SelectStatement) ->
         return None
     index = table.indexes.get(name)
     if index is None:
-        database.catalog.look(table, database.store.view())
+        database.catalog.check_current(table, database.store.view())
         raise ValidationError(messages.NO_SUCH_INDEX)
     if len(index.key.schema.partition) > 1 or len(index.key.schema.sort) > 1:
         raise ValidationError(messages.MULTI_ATTRIBUTE_INDEX)

@@ -26,7 +26,7 @@ _DOCUMENT_PREFIX = "stream:"
 _MILLISECOND = 0.001
 
 
-def begin(database: Database, transaction: Transaction, document: dict[str, Any], view_type: str) -> None:
+def begin_stream(database: Database, transaction: Transaction, document: dict[str, Any], view_type: str) -> None:
     """Create an empty stream and add it to `document`, the stored document of its table."""
     description = document["description"]
     arn, label = _name(transaction, description["TableArn"], database.clock.now())
@@ -52,7 +52,7 @@ def begin(database: Database, transaction: Transaction, document: dict[str, Any]
     save(transaction, stream_document)
 
 
-def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
+def end_stream(transaction: Transaction, document: dict[str, Any], now: float) -> None:
     """End the current stream of a table, if it has one, and remove it from the table's document.
 
     The stream's records remain readable for 24 hours.

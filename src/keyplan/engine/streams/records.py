@@ -50,7 +50,7 @@ _NUMBER_BASE = 10**20  # makes sequence numbers at least 21 digits long, as in t
 # Documents.
 
 
-def readable(view: StoreView, arn: str, now: float) -> dict[str, Any]:
+def find_readable(view: StoreView, arn: str, now: float) -> dict[str, Any]:
     """Return the document of a stream whose records can be read.
 
     Raises ValidationError for an invalid ARN, and ResourceNotFoundError if the stream does not exist or has expired.
@@ -67,17 +67,17 @@ def log_of(document: dict[str, Any]) -> Log:
     return statements.log(document["log"])
 
 
-def trimmed(document: dict[str, Any], shard: int) -> int:
+def last_trimmed(document: dict[str, Any], shard: int) -> int:
     """Return the sequence number of the last record that was trimmed from a shard, or 0 if none was trimmed."""
-    removed: list[int] | None = document.get("trimmed")
-    return 0 if removed is None else removed[shard]
+    sequences: list[int] | None = document.get("trimmed")
+    return 0 if sequences is None else sequences[shard]
 
 
-def end(view: StoreView, document: dict[str, Any], shard: int) -> int:
+def last_sequence(view: StoreView, document: dict[str, Any], shard: int) -> int:
     """Return the sequence number of the last record that has been written to a shard. For a closed shard, this number
     is final.
     """
-    return max(view.bounds(log_of(document), shard)[1] or 0, trimmed(document, shard))
+    return max(view.bounds(log_of(document), shard)[1] or 0, last_trimmed(document, shard))
 
 
 def check_arn(arn: str) -> None:

@@ -34,8 +34,8 @@ def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False
     """
     now = database.clock.now()
     view = database.store.view()
-    due = [document["arn"] for document in logs.stored(view) if _is_due(view, document, now)]
-    return sum(_trim(database, arn, stopped) for arn in due)
+    due_arns = [document["arn"] for document in logs.stored(view) if _is_due(view, document, now)]
+    return sum(_trim(database, arn, stopped) for arn in due_arns)
 
 
 def trim_if_due(database: Database, arn: str) -> None:
@@ -60,21 +60,21 @@ def _is_old(records: list[tuple[int, float, bytes]], before: float) -> bool:
 def _trim(database: Database, arn: str, stopped: Callable[[], bool]) -> int:
     clock, never, removed = database.clock, threading.Event(), 0
 
-    def work(transaction: Transaction) -> tuple[int, bool]:
-        return _trim_some(transaction, arn, clock.now())
+    def trim_batch(transaction: Transaction) -> tuple[int, bool]:
+        return _trim_batch(transaction, arn, clock.now())
 
     while not stopped():
-        started = clock.monotonic()
-        trimmed, is_done = database.store.write(work)
+        started_s = clock.monotonic()
+        trimmed, is_done = database.store.write(trim_batch)
         removed += trimmed
         if is_done:
             break
         # Writers of all processes wait for the same lock. Pause for as long as the trim took, so that they can run.
-        clock.wait(never, clock.monotonic() - started)
+        clock.wait(never, clock.monotonic() - started_s)
     return removed
 
 
-def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, bool]:
+def _trim_batch(transaction: Transaction, arn: str, now: float) -> tuple[int, bool]:
     """Remove some of the expired records of a stream. Return the number of removed records, and True if no expired
     records are left.
     """
@@ -90,7 +90,7 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
     if is_expired and is_done:
         logs.drop(transaction, document)
     else:
-        document["trimmed"] = [max(stream_records.trimmed(document, shard), last[shard]) for shard in shards]
+        document["trimmed"] = [max(stream_records.last_trimmed(document, shard), last[shard]) for shard in shards]
         logs.save(transaction, document)
     return sum(removed), is_done
 

@@ -43,46 +43,46 @@ def check_change(table: Table, changes: set[str], deleted: str | None, now: floa
 
 
 def _check_pair(table: Table, change_kind: str, change: dict[str, Any]) -> None:
-    under_way, details = change["what"], change.get("details", {})
+    pending_kind, details = change["what"], change.get("details", {})
     if change_kind == descriptions.ENCRYPTION:
-        if under_way == descriptions.ENCRYPTION:
+        if pending_kind == descriptions.ENCRYPTION:
             raise ResourceInUseError(messages.ENCRYPTION_CHANGING)
     elif change_kind == descriptions.WARM:
         return
-    elif under_way == descriptions.CAPACITY:
+    elif pending_kind == descriptions.CAPACITY:
         raise ResourceInUseError(messages.capacity_changing(table.name, change_kind))
-    elif under_way == descriptions.STREAM:
+    elif pending_kind == descriptions.STREAM:
         raise ResourceInUseError(
             messages.stream_changing(table.name, change_kind, details["label"], details["operation"])
         )
-    elif under_way == descriptions.CLASS:
+    elif pending_kind == descriptions.CLASS:
         raise ResourceInUseError(messages.class_changing(table.name, change_kind, details["class"]))
-    elif under_way == descriptions.INDEXES and details["done"] == "created" and change_kind != descriptions.INDEXES:
+    elif pending_kind == descriptions.INDEXES and details["done"] == "created" and change_kind != descriptions.INDEXES:
         raise ResourceInUseError(messages.index_changing(table.name, change_kind, [details["index"]], "created"))
 
 
 def _check_indexes(table: Table, change_kind: str, deleted: str | None, now: float) -> None:
-    leaving = [index["IndexName"] for index in descriptions.leaving(table.document, now)]
+    deleting_names = [index["IndexName"] for index in descriptions.deleting_indexes(table.document, now)]
     if change_kind == descriptions.INDEXES:
-        others = table.indexes.keys() - {deleted}  # an index that is being filled can be deleted
-        if leaving or any(descriptions.index_status(table, name, now) == "CREATING" for name in others):
+        other_names = table.indexes.keys() - {deleted}  # an index that is being filled can be deleted
+        if deleting_names or any(descriptions.index_status(table, name, now) == "CREATING" for name in other_names):
             raise LimitExceededError(messages.INDEXES_AT_ONCE)
-    elif leaving and change_kind in (descriptions.CAPACITY, descriptions.STREAM, descriptions.CLASS, ON_DEMAND):
-        raise ResourceInUseError(messages.index_changing(table.name, change_kind, leaving, "deleted"))
+    elif deleting_names and change_kind in (descriptions.CAPACITY, descriptions.STREAM, descriptions.CLASS, ON_DEMAND):
+        raise ResourceInUseError(messages.index_changing(table.name, change_kind, deleting_names, "deleted"))
 
 
 def check_index_change(table: Table, index: str, now: float) -> None:
     """Raise ResourceInUseError while the index is being created, updated or deleted."""
     if index not in table.indexes:
-        if any(entry["IndexName"] == index for entry in descriptions.leaving(table.document, now)):
+        if any(entry["IndexName"] == index for entry in descriptions.deleting_indexes(table.document, now)):
             raise ResourceInUseError(messages.index_state("deleted", table.name, index))
         return
     state = descriptions.index_status(table, index, now)
     if state == "CREATING" and descriptions.allocated_at(table.document, index) > now:
         raise ResourceInUseError(messages.index_not_filling(table.name, index))
     if state != "ACTIVE":
-        done = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}[state]
-        raise ResourceInUseError(messages.index_state(done, table.name, index))
+        participle = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}[state]
+        raise ResourceInUseError(messages.index_state(participle, table.name, index))
 
 
 def check_deletion(database: Database, table: Table) -> None:
@@ -91,7 +91,7 @@ def check_deletion(database: Database, table: Table) -> None:
     """
     now = database.clock.now()
     check_state(table, now)
-    if descriptions.leaving(table.document, now) or any(
+    if descriptions.deleting_indexes(table.document, now) or any(
         index.is_global and descriptions.index_status(table, index.name, now) != "ACTIVE"
         for index in table.indexes.values()
     ):

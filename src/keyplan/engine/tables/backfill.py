@@ -57,7 +57,7 @@ returns.
 _log = logging.getLogger(__name__)
 
 
-def forget(transaction: Transaction, tree: Tree) -> None:
+def delete_progress(transaction: Transaction, tree: Tree) -> None:
     """Delete the progress document of the backfill that fills the tree."""
     transaction.delete_document(_progress_name(tree))
 
@@ -74,7 +74,7 @@ def pending(database: Database) -> list[tuple[str, str]]:
     """
     return [(owner, ROWS) for owner in copies.pending(database.store.view())] + [
         (table.name, name)
-        for table in database.catalog.known()
+        for table in database.catalog.tables()
         if table.gone_at is None and ROWS not in table.document.get("backfills", ())
         for name in table.document.get("backfills", ())
     ]
@@ -86,7 +86,7 @@ def begin(database: Database, owner: str, *names: str) -> None:
     `owner` is the name of a table or the ARN of a backup.
     """
     for name in names:
-        if not fill_some(database, owner, name, CHUNKS_AT_ONCE):
+        if not fill_chunks(database, owner, name, CHUNKS_AT_ONCE):
             database.wake_backfiller()
             if name == ROWS:  # rows come first
                 return
@@ -112,7 +112,7 @@ def _progress_text(database: Database, owner: str, name: str) -> str:
     return percent(b"" if table is None else view.document(_progress_name(_target(table, name))) or b"")
 
 
-def fill_some(database: Database, owner: str, name: str, chunks: int, pace: Pace | None = None) -> bool:
+def fill_chunks(database: Database, owner: str, name: str, chunks: int, pace: Pace | None = None) -> bool:
     """Run up to `chunks` chunks of a backfill. Return True if the backfill has ended, or if its table or index was
     dropped.
 
@@ -224,10 +224,10 @@ def _finish(database: Database, transaction: Transaction, owner: str, name: str)
     if table is None:
         return
     if name != ROWS:
-        forget(transaction, _target(table, name))
+        delete_progress(transaction, _target(table, name))
     document = dict(table.document)
-    remaining = [name_left for name_left in document["backfills"] if name_left != name]
-    descriptions.keep(document, "backfills", remaining)
+    remaining = [other for other in document["backfills"] if other != name]
+    descriptions.set_or_remove(document, "backfills", remaining)
     if "building" in document:
         if not remaining:
             del document["building"]
@@ -253,20 +253,20 @@ class Backfiller(Worker[tuple[str, str]]):
 
     def _run(self) -> None:
         clock = self._database.clock
-        work, progress = ("", ""), None
+        current, progress = ("", ""), None
         try:
             while unfinished := self._next_tasks():
-                if progress is None or unfinished[0] != work:
-                    work = unfinished[0]
-                    progress = Progress(clock, _job(*work))
-                progress.report(partial(_progress_text, self._database, *work))
+                if progress is None or unfinished[0] != current:
+                    current = unfinished[0]
+                    progress = Progress(clock, _job(*current))
+                progress.report(partial(_progress_text, self._database, *current))
                 self._database.store.wait_for_checkpoint()
-                started = clock.monotonic()
-                fill_some(self._database, *work, 1, self._pace)
+                started_s = clock.monotonic()
+                fill_chunks(self._database, *current, 1, self._pace)
                 # Writers wait for the same lock. Pause for as long as the chunk took, so that they can run.
-                clock.wait(self._stop, clock.monotonic() - started)
+                clock.wait(self._stop, clock.monotonic() - started_s)
         except EngineClosedError:
             return
         except (StorageError, Failure, DecodeError):
             # Filled rows are kept. The next access to the table or backup wakes a new thread.
-            _log.exception("filling %s of %s was interrupted", work[1], work[0])
+            _log.exception("filling %s of %s was interrupted", current[1], current[0])

@@ -151,15 +151,15 @@ def parse(document: dict[str, Any], *, reads_old_versions: bool = False) -> Tabl
     indexes: dict[str, Index] = {}
     # Global indexes come first, because the service names a global index if several indexes reject an item.
     for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
-        for each in description.get(member, ()):
-            index = _index(each, is_global, kinds, primary, document)
+        for index_description in description.get(member, ()):
+            index = _index(index_description, is_global, kinds, primary, document)
             indexes[index.name] = index
     collections = document.get("collections_tree")
     expiry = document.get("expiry")
     stream = document.get("stream")
     recovery = document.get("recovery")
     copies = tuple(map(statements.tree, document.get("copies", ())))
-    watched = not (expiry is None and stream is None and collections is None and recovery is None and not copies)
+    has_dependents = not (expiry is None and stream is None and collections is None and recovery is None and not copies)
     return Table(
         name=description["TableName"],
         document=document,
@@ -177,8 +177,8 @@ def parse(document: dict[str, Any], *, reads_old_versions: bool = False) -> Tabl
         ready_at=math.inf if document.get("building") else document.get("ready_at", 0.0),
         gone_at=document.get("gone_at"),
         settles_at=_settles_at(document, 0.0),
-        plain=not (reads_old_versions or watched or indexes),
-        blind=not (reads_old_versions or watched)
+        plain=not (reads_old_versions or has_dependents or indexes),
+        blind=not (reads_old_versions or has_dependents)
         and all(set(primary.names) >= set(index.key.schema.names) for index in indexes.values()),
     )
 
@@ -238,7 +238,7 @@ def _settles_at(document: dict[str, Any], after: float) -> float:
     return min((at for at in document.get("index_ready_at", {}).values() if at > after), default=math.inf)
 
 
-def _settled(table: Table, now: float) -> Table:
+def _settle_indexes(table: Table, now: float) -> Table:
     """Return the table definition as of the time `now`. Indexes that have become readable are not marked as
     backfilling.
     """
@@ -336,7 +336,7 @@ class Catalog:
         current = self._tables.get(table.name, table)
         if current.settles_at > now:
             return current
-        settled = _settled(current, now)
+        settled = _settle_indexes(current, now)
         if settled is current:
             return current
         with self._lock:
@@ -352,13 +352,13 @@ class Catalog:
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
 
-    def look(self, table: Table, view: StoreView) -> None:
+    def check_current(self, table: Table, view: StoreView) -> None:
         """Reload the catalog, and raise CatalogChanged unless `table` is the current definition of the table."""
         self.reload(view)
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
 
-    def as_of(self, table: Table) -> int:
+    def change_count(self, table: Table) -> int:
         """Return the number of catalog changes that the cache includes.
 
         Raises CatalogChanged if `table` is not the current definition of the table.
@@ -368,11 +368,11 @@ class Catalog:
             raise CatalogChanged
         return changes
 
-    def known(self) -> list[Table]:
+    def tables(self) -> list[Table]:
         """Return all tables as of the last reload of the catalog, in any state, sorted by name."""
         return [table for _, table in sorted(self._tables.items())]
 
-    def known_table(self, name_or_arn: str) -> Table | None:
+    def cached_table(self, name_or_arn: str) -> Table | None:
         """Return the table with this name or ARN as of the last reload of the catalog, or None if it did not exist.
 
         `Database.alter` reloads the catalog at the start of its transaction.

@@ -22,13 +22,13 @@ from keyplan.errors import EngineClosedError
 COUNTED_AT_ONCE = 100_000
 """The maximum number of rows that are counted in the thread of the caller."""
 
-_FEW_ROWS = 10_000
-_PATIENCE = 20
+_UNCACHED_ROWS = 10_000
+_AGE_FACTOR = 20
 
 
-class _Known(NamedTuple):
-    made_at: float
-    took_s: float
+class _CachedCount(NamedTuple):
+    counted_at: float
+    duration_s: float
     rows: int
     size_bytes: int
 
@@ -51,42 +51,42 @@ class TreeCounts(Worker[Tree]):
         super().__init__("keyplan-counts")
         self._clock = clock
         self._view = view
-        self._kept: dict[int, _Known] = {}
-        self._wanted: dict[int, Tree] = {}
+        self._cached: dict[int, _CachedCount] = {}
+        self._requested: dict[int, Tree] = {}
 
-    def of(self, view: StoreView, tree: Tree, *, any_age: bool = False) -> tuple[int, int]:
+    def totals(self, view: StoreView, tree: Tree, *, any_age: bool = False) -> tuple[int, int]:
         """Return the number of rows in a tree and the sum of their sizes in bytes.
 
         If `any_age` is True, a cached result of any age is accepted.
         """
-        started = self._clock.monotonic()
-        result = self._kept.get(tree.number)
-        if result is not None and (any_age or started - result.made_at < _PATIENCE * result.took_s):
+        started_s = self._clock.monotonic()
+        result = self._cached.get(tree.number)
+        if result is not None and (any_age or started_s - result.counted_at < _AGE_FACTOR * result.duration_s):
             return result.rows, result.size_bytes
         if result is None or result.rows <= COUNTED_AT_ONCE:
-            count = _counted(view, tree, lambda rows: rows < COUNTED_AT_ONCE)
+            count = _count_rows(view, tree, lambda rows: rows < COUNTED_AT_ONCE)
             if count.complete:
-                self._keep(tree, count, started)
+                self._store_count(tree, count, started_s)
                 return count.rows, count.size_bytes
-            result = self._kept[tree.number] = _estimate(view, tree, count, started)
-        self._wanted[tree.number] = tree
+            result = self._cached[tree.number] = _estimate(view, tree, count, started_s)
+        self._requested[tree.number] = tree
         self.wake()
         return result.rows, result.size_bytes
 
-    def forget(self, tree: Tree) -> None:
+    def discard(self, tree: Tree) -> None:
         """Delete the cached count of a dropped tree."""
-        self._kept.pop(tree.number, None)
-        self._wanted.pop(tree.number, None)
+        self._cached.pop(tree.number, None)
+        self._requested.pop(tree.number, None)
 
-    def _keep(self, tree: Tree, count: _Count, started: float) -> None:
-        if count.rows > _FEW_ROWS:
-            made_at = self._clock.monotonic()
-            self._kept[tree.number] = _Known(made_at, made_at - started, count.rows, count.size_bytes)
+    def _store_count(self, tree: Tree, count: _Count, started_s: float) -> None:
+        if count.rows > _UNCACHED_ROWS:
+            counted_at = self._clock.monotonic()
+            self._cached[tree.number] = _CachedCount(counted_at, counted_at - started_s, count.rows, count.size_bytes)
         else:
-            self._kept.pop(tree.number, None)
+            self._cached.pop(tree.number, None)
 
     def _pending(self) -> Sequence[Tree]:
-        return list(self._wanted.values())
+        return list(self._requested.values())
 
     def _run(self) -> None:
         try:
@@ -97,36 +97,36 @@ class TreeCounts(Worker[Tree]):
                 raise
 
     def _count(self, tree: Tree) -> None:
-        started = self._clock.monotonic()
+        started_s = self._clock.monotonic()
         try:
-            count = _counted(self._view(), tree, lambda _: not self._stop.is_set())
+            count = _count_rows(self._view(), tree, lambda _: not self._stop.is_set())
         except Failure as error:
             if not is_missing_tree(error):
                 raise
-            self.forget(tree)
+            self.discard(tree)
             return
-        if count.complete and self._wanted.pop(tree.number, None) is not None:
-            self._keep(tree, count, started)
+        if count.complete and self._requested.pop(tree.number, None) is not None:
+            self._store_count(tree, count, started_s)
 
 
-def _counted(view: StoreView, tree: Tree, goes_on: Callable[[int], bool]) -> _Count:
-    """Count the rows of a tree in batches, while `goes_on` returns True. Each batch is counted as of the time of its
-    read.
+def _count_rows(view: StoreView, tree: Tree, should_continue: Callable[[int], bool]) -> _Count:
+    """Count the rows of a tree in batches, while `should_continue` returns True. Each batch is counted as of the time
+    of its read.
 
-    `goes_on` is called before each batch with the number of rows counted so far.
+    `should_continue` is called before each batch with the number of rows counted so far.
     """
     rows = size_bytes = last = 0
     complete = False
-    while not complete and goes_on(rows):
+    while not complete and should_continue(rows):
         part, part_bytes, last, complete = view.count_part(tree, last)
         rows, size_bytes = rows + part, size_bytes + part_bytes
     return _Count(rows, size_bytes, last, complete)
 
 
-def _estimate(view: StoreView, tree: Tree, count: _Count, started: float) -> _Known:
+def _estimate(view: StoreView, tree: Tree, count: _Count, started_s: float) -> _CachedCount:
     """Estimate the number and size of all rows of a tree from the rows that were counted and the newest row number.
 
     The result is treated as outdated, so that it is used only until a complete count is available.
     """
     rows = count.rows + max(0, view.newest(tree) - count.last)
-    return _Known(started, 0.0, rows, count.size_bytes * rows // count.rows)
+    return _CachedCount(started_s, 0.0, rows, count.size_bytes * rows // count.rows)

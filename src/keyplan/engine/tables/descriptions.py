@@ -76,17 +76,17 @@ def find_known(database: Database, name_or_arn: str) -> Table:
     """
     if name_or_arn.startswith("arn:") and name_or_arn.split(":")[3] != database.settings.region:
         raise ValidationError(request_messages.other_region(name_or_arn))
-    table = present(database, name_or_arn)
+    table = find_existing(database, name_or_arn)
     if table is None:
         raise ResourceNotFoundError(messages.table_not_found(table_name(name_or_arn)))
     return table
 
 
-def present(database: Database, name_or_arn: str) -> Table | None:
+def find_existing(database: Database, name_or_arn: str) -> Table | None:
     """Return the table with this name or ARN, in any state, as of the last reload of the catalog. Return None if its
     deletion has ended.
     """
-    table = database.catalog.known_table(name_or_arn)
+    table = database.catalog.cached_table(name_or_arn)
     return None if table is None or is_deleted(table, database.clock.now()) else table
 
 
@@ -136,7 +136,7 @@ def allocated_at(document: dict[str, Any], index: str) -> float:
     return PENDING
 
 
-def leaving(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
+def deleting_indexes(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
     """Return the descriptions of those indexes that are being deleted at the time `at`."""
     return [entry["description"] for entry in document.get("indexes_leaving", ()) if entry["gone_at"] > at]
 
@@ -148,18 +148,18 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
     settled: dict[str, Any] = orjson.loads(orjson.dumps(document))
     if settled.get("ready_at", PENDING) <= now:
         settled.pop("ready_at", None)
-    keep(settled, "changes", changes(settled, now))
-    keep(
+    set_or_remove(settled, "changes", changes(settled, now))
+    set_or_remove(
         settled,
         "index_ready_at",
         {name: at for name, at in settled.get("index_ready_at", {}).items() if at > now},
     )
-    keep(
+    set_or_remove(
         settled,
         "index_changes",
         {name: entry for name, entry in settled.get("index_changes", {}).items() if entry["until"] > now},
     )
-    keep(
+    set_or_remove(
         settled,
         "indexes_leaving",
         [entry for entry in settled.get("indexes_leaving", ()) if entry["gone_at"] > now],
@@ -167,23 +167,23 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
     return settled
 
 
-def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
-    """Set the member `member` of `holder` to `rest`. If `rest` is empty, remove the member instead."""
-    if rest:
-        holder[member] = rest
+def set_or_remove(document: dict[str, Any], member: str, value: list[Any] | dict[str, Any]) -> None:
+    """Set the member `member` of `document` to `value`. If `value` is empty, remove the member instead."""
+    if value:
+        document[member] = value
     else:
-        holder.pop(member, None)
+        document.pop(member, None)
 
 
-def count(database: Database, name_or_arn: str) -> None:
+def cache_counts(database: Database, name_or_arn: str) -> None:
     """Count the rows of a table and its indexes. Call this function before a transaction that describes the table.
 
     The transaction then uses the cached counts, so that other writers do not wait for a count.
     """
-    table = present(database, name_or_arn)
+    table = find_existing(database, name_or_arn)
     if table is not None:
         for tree in (table.tree, *(index.tree for index in table.indexes.values())):
-            database.counts.of(database.store.view(), tree, any_age=True)
+            database.counts.totals(database.store.view(), tree, any_age=True)
 
 
 def describe(database: Database, view: StoreView, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
@@ -200,21 +200,21 @@ def describe(database: Database, view: StoreView, table: Table, at: float, *, wr
     for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
         for index in description.get(member, ()):
             _complete_index(database, view, table, index, at, writing=writing)
-    going = leaving(document, at)
-    if going:
+    deleted = deleting_indexes(document, at)
+    if deleted:
         description["GlobalSecondaryIndexes"] = [
             *description.get("GlobalSecondaryIndexes", ()),
-            *(_leaving_index(leaving_index, mode) for leaving_index in going),
+            *(_deleting_index(index, mode) for index in deleted),
         ]
     description["TableStatus"] = status(table, at)
     restore = table.document.get("restore")
     if restore is not None and description["TableStatus"] == "CREATING":
         description["RestoreSummary"] = {**restore, "RestoreInProgress": True}
-    description["ItemCount"], description["TableSizeBytes"] = database.counts.of(view, table.tree, any_age=writing)
+    description["ItemCount"], description["TableSizeBytes"] = database.counts.totals(view, table.tree, any_age=writing)
     _complete_throughput(database, description, mode)
-    _show(description, pending)
+    _show_old_values(description, pending)
     _warm_status(description, any(change["what"] == WARM for change in pending))
-    _repeat_mode(description)
+    _add_throughput_mode(description)
     return description
 
 
@@ -223,7 +223,7 @@ def _complete_index(
 ) -> None:
     name = description["IndexName"]
     index = table.indexes[name]
-    description["ItemCount"], description["IndexSizeBytes"] = database.counts.of(view, index.tree, any_age=writing)
+    description["ItemCount"], description["IndexSizeBytes"] = database.counts.totals(view, index.tree, any_age=writing)
     if not index.is_global:
         return
     state = index_status(table, name, at)
@@ -233,7 +233,7 @@ def _complete_index(
     _complete_throughput(database, description, throughput.billing_mode(table.document["description"]))
     change = table.document.get("index_changes", {}).get(name)
     pending = [change] if change is not None and change["until"] > at else []
-    _show(description, pending)
+    _show_old_values(description, pending)
     _warm_status(description, any(pending_change["what"] == WARM for pending_change in pending))
 
 
@@ -247,7 +247,7 @@ def _complete_throughput(database: Database, description: dict[str, Any], mode: 
     description["WarmThroughput"] = throughput.warm(description, mode)
 
 
-def _show(description: dict[str, Any], pending: list[dict[str, Any]]) -> None:
+def _show_old_values(description: dict[str, Any], pending: list[dict[str, Any]]) -> None:
     """Replace the new values in a description with the `shown` values of the pending changes. A `shown` value of None
     removes the member.
     """
@@ -259,22 +259,22 @@ def _show(description: dict[str, Any], pending: list[dict[str, Any]]) -> None:
                 description[member] = value
 
 
-def _repeat_mode(description: dict[str, Any]) -> None:
+def _add_throughput_mode(description: dict[str, Any]) -> None:
     billing, throughput_mode = MODE_SUMMARIES
     if billing in description:
-        described = dict(description[billing])
-        description[throughput_mode] = {"TableThroughputMode": described.pop("BillingMode"), **described}
+        summary = dict(description[billing])
+        description[throughput_mode] = {"TableThroughputMode": summary.pop("BillingMode"), **summary}
 
 
 def _warm_status(description: dict[str, Any], changing: bool) -> None:
     description["WarmThroughput"]["Status"] = "UPDATING" if changing else "ACTIVE"
 
 
-def _leaving_index(stored: dict[str, Any], mode: str) -> dict[str, Any]:
+def _deleting_index(description: dict[str, Any], mode: str) -> dict[str, Any]:
     return {
-        **stored,
+        **description,
         "IndexStatus": "DELETING",
         "ItemCount": 0,
         "IndexSizeBytes": 0,
-        "WarmThroughput": {**throughput.warm(stored, mode), "Status": "ACTIVE"},
+        "WarmThroughput": {**throughput.warm(description, mode), "Status": "ACTIVE"},
     }

@@ -41,7 +41,7 @@ def create(
         "description": description,
         "tree": transaction.create_tree().number,
         "index_trees": {},
-        "tags": tags.merged({}, request.get("Tags") or []),
+        "tags": tags.merge_tags({}, request.get("Tags") or []),
         "ready_at": database.clock.now() + database.settings.state_delay_s,
     }
     for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
@@ -51,7 +51,7 @@ def create(
         document["collections_tree"] = transaction.create_tree().number
     stream = request.get("StreamSpecification") or {}
     if stream.get("StreamEnabled"):
-        logs.begin(database, transaction, document, stream["StreamViewType"])
+        logs.begin_stream(database, transaction, document, stream["StreamViewType"])
     return document
 
 
@@ -70,21 +70,21 @@ def drop(database: Database, transaction: Transaction, table: Table) -> None:
         drop_tree(database, transaction, tree)
     # Copy the document, because the cached table, which uses it, must not change if this transaction is rolled back.
     document = {**table.document, "description": dict(table.document["description"])}
-    logs.end(transaction, document, database.clock.now())
+    logs.end_stream(transaction, document, database.clock.now())
     database.catalog.remove(transaction, table.name)
 
 
 def drop_tree(database: Database, transaction: Transaction, tree: Tree) -> None:
     """Delete a tree of rows, the progress of its backfill and its cached count."""
     copies.drop_tree(transaction, tree)
-    backfill.forget(transaction, tree)
-    database.counts.forget(tree)
+    backfill.delete_progress(transaction, tree)
+    database.counts.discard(tree)
 
 
 def purge(database: Database, transaction: Transaction) -> None:
     """Delete tables whose deletion has ended, and streams whose records are not readable any longer."""
     now = database.clock.now()
-    for table in database.catalog.known():
+    for table in database.catalog.tables():
         if descriptions.is_deleted(table, now):
             drop(database, transaction, table)
     logs.purge(transaction, now)
@@ -104,7 +104,7 @@ def describe_new(database: Database, request: dict[str, Any]) -> dict[str, Any]:
         "TableArn": arn,
         "TableId": str(uuid.UUID(int=database.clock.random.getrandbits(128), version=4)),
         "DeletionProtectionEnabled": bool(request.get("DeletionProtectionEnabled")),
-        **throughput.new(request, mode),
+        **throughput.describe_new(request, mode),
     }
     if mode == throughput.ON_DEMAND:
         description["BillingModeSummary"] = {
@@ -116,18 +116,18 @@ def describe_new(database: Database, request: dict[str, Any]) -> dict[str, Any]:
     sse = encryption(database, request.get("SSESpecification") or {})
     if sse is not None:
         description["SSEDescription"] = sse
-    local, over_all = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
-    if local:
-        description["LocalSecondaryIndexes"] = [_index(index, arn) for index in local]
-    if over_all:
-        description["GlobalSecondaryIndexes"] = [global_index(index, arn, mode) for index in over_all]
+    local_indexes, global_indexes = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
+    if local_indexes:
+        description["LocalSecondaryIndexes"] = [_index(index, arn) for index in local_indexes]
+    if global_indexes:
+        description["GlobalSecondaryIndexes"] = [global_index(index, arn, mode) for index in global_indexes]
     return description
 
 
 def definitions(attributes: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
     """Return the AttributeDefinitions for a description, sorted by name as in DynamoDB."""
-    listed = [{name: attribute[name] for name in ("AttributeName", "AttributeType")} for attribute in attributes]
-    return sorted(listed, key=lambda attribute: attribute["AttributeName"])
+    elements = [{name: attribute[name] for name in ("AttributeName", "AttributeType")} for attribute in attributes]
+    return sorted(elements, key=lambda attribute: attribute["AttributeName"])
 
 
 def key_schema(elements: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
@@ -137,7 +137,7 @@ def key_schema(elements: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
 
 def global_index(request: dict[str, Any], arn: str, mode: str) -> dict[str, Any]:
     """Return the description of a new global index. Raises ValidationError for invalid throughput settings."""
-    return {**_index(request, arn), **throughput.new(request, mode, request["IndexName"])}
+    return {**_index(request, arn), **throughput.describe_new(request, mode, request["IndexName"])}
 
 
 def _index(request: dict[str, Any], arn: str) -> dict[str, Any]:
@@ -153,9 +153,9 @@ def _index(request: dict[str, Any], arn: str) -> dict[str, Any]:
     }
 
 
-def bare_index(described: dict[str, Any]) -> dict[str, Any]:
+def bare_index(description: dict[str, Any]) -> dict[str, Any]:
     """Return an index description with only the name, key schema and projection of the index."""
-    return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
+    return {name: description[name] for name in ("IndexName", "KeySchema", "Projection")}
 
 
 def encryption(database: Database, specification: dict[str, Any]) -> dict[str, Any] | None:

@@ -49,7 +49,7 @@ class TaggedResource:
         return {**document, "tags": tags}
 
 
-def merged(tags: dict[str, str], new_tags: list[dict[str, Any]]) -> dict[str, str]:
+def merge_tags(tags: dict[str, str], new_tags: list[dict[str, Any]]) -> dict[str, str]:
     """Return the existing tags, updated with `new_tags`.
 
     Raises ValidationError if a tag is invalid or repeated, or if the number or total size of the resulting tags is too
@@ -61,13 +61,13 @@ def merged(tags: dict[str, str], new_tags: list[dict[str, Any]]) -> dict[str, st
         if tag["Key"] in keys:
             raise ValidationError(messages.tag_twice(tag["Key"]))
         keys.add(tag["Key"])
-    together = {**tags, **{tag["Key"]: tag["Value"] for tag in new_tags}}
-    if len(together) > limits.TAGS_PER_RESOURCE:
+    merged_tags = {**tags, **{tag["Key"]: tag["Value"] for tag in new_tags}}
+    if len(merged_tags) > limits.TAGS_PER_RESOURCE:
         raise ValidationError(messages.TOO_MANY_TAGS)
-    size = sum(len(key.encode()) + len(value.encode()) for key, value in together.items())
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in merged_tags.items())
     if size > limits.TAG_SET_BYTES:
         raise ValidationError(messages.tags_too_large(size, limits.TAG_SET_BYTES))
-    return together
+    return merged_tags
 
 
 def check_keys(keys: list[str]) -> None:
@@ -82,18 +82,18 @@ def check_keys(keys: list[str]) -> None:
 
 def _check(key: str | None, value: str | None) -> None:
     _check_key(key)
-    if value is None or len(value) > _VALUE_LENGTH or not _is_plain(value):
+    if value is None or len(value) > _VALUE_LENGTH or not _has_allowed_characters(value):
         raise ValidationError(messages.tag_value(value))
 
 
 def _check_key(key: str | None) -> None:
     if key is not None and key.lower().startswith(_RESERVED):
         raise ValidationError(messages.tag_reserved(key))
-    if key is None or not 0 < len(key) <= _KEY_LENGTH or not _is_plain(key):
+    if key is None or not 0 < len(key) <= _KEY_LENGTH or not _has_allowed_characters(key):
         raise ValidationError(messages.tag_key(key))
 
 
-def _is_plain(text: str) -> bool:
+def _has_allowed_characters(text: str) -> bool:
     """Return True if the string consists only of letters, digits, spaces and the punctuation that tags allow."""
     return all(character in _PUNCTUATION or unicodedata.category(character)[0] in "LNZ" for character in text)
 
@@ -110,7 +110,7 @@ def find_resource(database: Database, arn: str) -> TaggedResource:
         raise AccessDeniedError(messages.ACCESS_DENIED)
     if region != database.settings.region:
         raise ValidationError(request_messages.invalid_arn(arn))
-    table = descriptions.present(database, arn.partition("/stream/")[0])
+    table = descriptions.find_existing(database, arn.partition("/stream/")[0])
     if table is None or descriptions.status(table, database.clock.now()) == "CREATING":
         raise ResourceNotFoundError(messages.resource_not_found(arn))
     is_stream = arn != descriptions.table_arn(database, table.name)

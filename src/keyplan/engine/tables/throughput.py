@@ -24,7 +24,7 @@ Description = dict[str, Any]
 
 MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 NO_MAXIMUM = -1
-_LEAST_DELAY_S = 0.001  # the resolution of timestamps in descriptions
+_MIN_DELAY_S = 0.001  # the resolution of timestamps in descriptions
 _DATES = ("LastIncreaseDateTime", "LastDecreaseDateTime")
 _UNITS_OF_WARM = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecond": "WriteCapacityUnits"}
 
@@ -35,25 +35,25 @@ def billing_mode(table: Description) -> str:
     return mode
 
 
-def new(request: dict[str, Any], mode: str, index: str | None = None) -> Description:
+def describe_new(request: dict[str, Any], mode: str, index: str | None = None) -> Description:
     """Return the throughput members for the description of a new table or index.
 
     Raises ValidationError if the warm or maximum throughput in the request is invalid.
     """
-    described: Description = {"ProvisionedThroughput": provisioned(request.get("ProvisionedThroughput"))}
+    description: Description = {"ProvisionedThroughput": provisioned(request.get("ProvisionedThroughput"))}
     requested = request.get("WarmThroughput") or {}
     for member, units in _UNITS_OF_WARM.items():
         if requested.get(member) is None:
             continue
-        if requested[member] < _least_warm(described, mode)[member]:
+        if requested[member] < _minimum_warm(description, mode)[member]:
             raise ValidationError(
                 messages.warm_below_start(member, index)
                 if mode == ON_DEMAND
                 else messages.warm_below_units(member, index, units)
             )
-    described["WarmThroughput"] = warm({**described, "WarmThroughput": requested}, mode)
-    set_maxima(described, request.get("OnDemandThroughput") or {}, mode, index, is_new=True)
-    return described
+    description["WarmThroughput"] = warm({**description, "WarmThroughput": requested}, mode)
+    set_maxima(description, request.get("OnDemandThroughput") or {}, mode, index, is_new=True)
+    return description
 
 
 def provisioned(requested: dict[str, Any] | None) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def units(capacity: dict[str, Any]) -> tuple[int, int]:
 
 
 def set_provisioned(
-    described: Description, requested: dict[str, Any], now: float, delay_s: float, index: str | None
+    description: Description, requested: dict[str, Any], now: float, delay_s: float, index: str | None
 ) -> Description:
     """Change the provisioned throughput in a description, and return the values that the description must show until
     the change is complete.
@@ -82,24 +82,24 @@ def set_provisioned(
     decrease. Afterwards, it shows the completion time, which is always later than the request. Raises ValidationError
     if the request changes nothing.
     """
-    current = described["ProvisionedThroughput"]
+    current = description["ProvisionedThroughput"]
     before, after = units(current), units(requested)
     if before == after:
         raise ValidationError(messages.throughput_same(index, before, after))
     dates = {name: current[name] for name in _DATES if name in current}
     decreases = decreases_today(current, now)
-    projected = {**current, **dates, "NumberOfDecreasesToday": decreases}
-    done = round(now + max(delay_s, _LEAST_DELAY_S), 3)
+    shown = {**current, **dates, "NumberOfDecreasesToday": decreases}
+    completed_at = round(now + max(delay_s, _MIN_DELAY_S), 3)
     if after[0] > before[0] or after[1] > before[1]:
-        projected["LastIncreaseDateTime"] = round(now, 3)
-        dates["LastIncreaseDateTime"] = done
+        shown["LastIncreaseDateTime"] = round(now, 3)
+        dates["LastIncreaseDateTime"] = completed_at
     if after[0] < before[0] or after[1] < before[1]:
-        projected["LastDecreaseDateTime"] = round(now, 3)
-        dates["LastDecreaseDateTime"] = done
+        shown["LastDecreaseDateTime"] = round(now, 3)
+        dates["LastDecreaseDateTime"] = completed_at
         decreases += 1
-    described["ProvisionedThroughput"] = {**provisioned(requested), **dates, "NumberOfDecreasesToday": decreases}
-    described["WarmThroughput"] = warm(described, PROVISIONED)
-    return {"ProvisionedThroughput": projected}
+    description["ProvisionedThroughput"] = {**provisioned(requested), **dates, "NumberOfDecreasesToday": decreases}
+    description["WarmThroughput"] = warm(description, PROVISIONED)
+    return {"ProvisionedThroughput": shown}
 
 
 def changed_at(capacity: dict[str, Any], now: float) -> float:
@@ -114,8 +114,8 @@ def decreases_today(capacity: dict[str, Any], now: float) -> int:
     """Return the NumberOfDecreasesToday of a ProvisionedThroughput as of the time `now`. A day starts at
     midnight UTC.
     """
-    counted: int = capacity["NumberOfDecreasesToday"]
-    return counted if _is_today(capacity.get("LastDecreaseDateTime"), now) else 0
+    decreases: int = capacity["NumberOfDecreasesToday"]
+    return decreases if _is_today(capacity.get("LastDecreaseDateTime"), now) else 0
 
 
 def _is_today(changed_at: float | None, now: float) -> bool:
@@ -124,7 +124,7 @@ def _is_today(changed_at: float | None, now: float) -> bool:
     return datetime.fromtimestamp(changed_at, UTC).date() == datetime.fromtimestamp(now, UTC).date()
 
 
-def switch(described: Description, mode: str, requested: dict[str, Any] | None, now: float) -> Description:
+def switch_mode(description: Description, mode: str, requested: dict[str, Any] | None, now: float) -> Description:
     """Change the billing mode in a description, and return the values that the description must show until the change
     is complete.
 
@@ -132,13 +132,16 @@ def switch(described: Description, mode: str, requested: dict[str, Any] | None, 
     during a switch to on-demand capacity, the description also contains LastDecreaseDateTime, which is removed when the
     switch is complete.
     """
-    before = warm(described, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
-    described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **only_units(provisioned(requested))}
-    described["WarmThroughput"] = warm(described, mode)
-    described.pop("OnDemandThroughput", None)
+    before = warm(description, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
+    description["ProvisionedThroughput"] = {
+        **description["ProvisionedThroughput"],
+        **only_units(provisioned(requested)),
+    }
+    description["WarmThroughput"] = warm(description, mode)
+    description.pop("OnDemandThroughput", None)
     if mode == PROVISIONED:
         return {}
-    decreased = {**described["ProvisionedThroughput"], "LastDecreaseDateTime": round(now, 3)}
+    decreased = {**description["ProvisionedThroughput"], "LastDecreaseDateTime": round(now, 3)}
     return {"ProvisionedThroughput": decreased, "WarmThroughput": before}
 
 
@@ -148,13 +151,13 @@ def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_maxima(
-    described: Description, requested: dict[str, Any], mode: str, index: str | None, *, is_new: bool = False
+    description: Description, requested: dict[str, Any], mode: str, index: str | None, *, is_new: bool = False
 ) -> None:
     """Set the maximum on-demand throughput in a description. The value -1 removes the maximum, unless `is_new` is True.
 
     Raises ValidationError for a value out of range, or if the billing mode is PROVISIONED.
     """
-    maxima = dict(described.get("OnDemandThroughput", {}))
+    maxima = dict(description.get("OnDemandThroughput", {}))
     for member in MAXIMA:
         maximum = requested.get(member)
         if maximum is None:
@@ -167,51 +170,51 @@ def set_maxima(
         if maximum == NO_MAXIMUM:
             del maxima[member]
     if maxima:
-        described["OnDemandThroughput"] = maxima
+        description["OnDemandThroughput"] = maxima
     else:
-        described.pop("OnDemandThroughput", None)
+        description.pop("OnDemandThroughput", None)
 
 
-def set_warm(described: Description, requested: dict[str, Any], mode: str, index: str | None) -> Description | None:
+def set_warm(description: Description, requested: dict[str, Any], mode: str, index: str | None) -> Description | None:
     """Raise the warm throughput in a description, and return the values that the description must show until the change
     is complete.
 
     If `requested` is empty, do nothing and return None. A request for the current value also takes time to complete.
     Raises ValidationError if the request would decrease the warm throughput.
     """
-    current = warm(described, mode)
+    current = warm(description, mode)
     new_units = {**current, **{name: int(requested[name]) for name in current if requested.get(name) is not None}}
     for member, per_second in new_units.items():
         if per_second < current[member]:
             raise ValidationError(messages.warm_decreased(member, index))
     if all(requested.get(name) is None for name in current):
         return None
-    described["WarmThroughput"] = new_units
+    description["WarmThroughput"] = new_units
     return {"WarmThroughput": current}
 
 
-def warm(described: Description, mode: str) -> dict[str, Any]:
+def warm(description: Description, mode: str) -> dict[str, Any]:
     """Return the current WarmThroughput. It never decreases, and is at least the provisioned throughput or the default
     for on-demand tables.
     """
-    current = described.get("WarmThroughput", {})
-    return {name: max(least, current.get(name) or 0) for name, least in _least_warm(described, mode).items()}
+    current = description.get("WarmThroughput", {})
+    return {name: max(minimum, current.get(name) or 0) for name, minimum in _minimum_warm(description, mode).items()}
 
 
-def _least_warm(described: Description, mode: str) -> dict[str, int]:
+def _minimum_warm(description: Description, mode: str) -> dict[str, int]:
     if mode == ON_DEMAND:
         return {
             "ReadUnitsPerSecond": limits.ON_DEMAND_READ_UNITS,
             "WriteUnitsPerSecond": limits.ON_DEMAND_WRITE_UNITS,
         }
-    return {name: described["ProvisionedThroughput"][of] for name, of in _UNITS_OF_WARM.items()}
+    return {name: description["ProvisionedThroughput"][member] for name, member in _UNITS_OF_WARM.items()}
 
 
-def partitions(described: Description, mode: str) -> int:
+def partitions(description: Description, mode: str) -> int:
     """Return the initial number of partitions for the warm throughput, assuming that each partition provides its
     maximum throughput.
     """
-    per_second = warm(described, mode)
+    per_second = warm(description, mode)
     by_reads: int = math.ceil(per_second["ReadUnitsPerSecond"] / limits.PARTITION_READ_UNITS)
     by_writes: int = math.ceil(per_second["WriteUnitsPerSecond"] / limits.PARTITION_WRITE_UNITS)
     return max(by_reads, by_writes, 1)

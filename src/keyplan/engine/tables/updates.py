@@ -28,34 +28,34 @@ Request = dict[str, Any]
 
 def check_combination(request: Request) -> None:
     """Raise ValidationError if the request contains changes that cannot be combined."""
-    changes_given = {name for name in request if _is_change(request, name)}
+    change_names = {name for name in request if _is_change(request, name)}
     updates = request.get("GlobalSecondaryIndexUpdates")
-    if updates == [] and len(changes_given) > 1:
+    if updates == [] and len(change_names) > 1:
         raise ValidationError(messages.INDEX_UPDATES_EMPTY)
-    for member, what in _ALONE.items():
-        if member in changes_given and len(changes_given) > 1:
-            raise ValidationError(messages.only_change(what))
+    for member, feature in _ALONE.items():
+        if member in change_names and len(change_names) > 1:
+            raise ValidationError(messages.only_change(feature))
     structural = any(update.get("Update") is None for update in updates or ())
-    if "WarmThroughput" in changes_given and not _is_about_warmth(changes_given, updates):
+    if "WarmThroughput" in change_names and not _changes_only_warm_throughput(change_names, updates):
         creates = any(update.get("Create") is not None for update in updates or ())
         raise ValidationError(messages.INDEX_WITH_WARM if creates else messages.WARM_ALONE)
-    if "OnDemandThroughput" in changes_given and changes_given - {"OnDemandThroughput", "BillingMode"}:
+    if "OnDemandThroughput" in change_names and change_names - {"OnDemandThroughput", "BillingMode"}:
         raise ValidationError(messages.ON_DEMAND_WITH_OTHERS)
-    if "ProvisionedThroughput" in changes_given:
-        if "StreamSpecification" in changes_given:
+    if "ProvisionedThroughput" in change_names:
+        if "StreamSpecification" in change_names:
             raise ValidationError(messages.STREAM_WITH_CAPACITY)
         if structural and request.get("BillingMode") is None:
             raise ValidationError(messages.INDEX_WITH_CAPACITY)
-    if structural and "StreamSpecification" in changes_given:
+    if structural and "StreamSpecification" in change_names:
         raise ValidationError(messages.INDEX_WITH_STREAM)
 
 
-def _is_about_warmth(changes_given: set[str], updates: list[Request] | None) -> bool:
+def _changes_only_warm_throughput(change_names: set[str], updates: list[Request] | None) -> bool:
     """Return True if the request changes only the warm throughput of the table and its indexes.
 
     Source: developer guide, "Increase your existing DynamoDB table's warm throughput".
     """
-    return changes_given <= {"WarmThroughput", "GlobalSecondaryIndexUpdates"} and all(
+    return change_names <= {"WarmThroughput", "GlobalSecondaryIndexUpdates"} and all(
         (update.get("Update") or {}).keys() == {"IndexName", "WarmThroughput"} for update in updates or ()
     )
 
@@ -117,9 +117,9 @@ def change_table(database: Database, transaction: Transaction, document: Documen
     if request.get("OnDemandThroughput") is not None:
         throughput.set_maxima(description, request["OnDemandThroughput"], mode, None)
     if request.get("WarmThroughput") is not None:
-        description_of_change = throughput.set_warm(description, request["WarmThroughput"], mode, None)
-        if description_of_change is not None:
-            pend(database, document, descriptions.WARM, description_of_change)
+        old_values = throughput.set_warm(description, request["WarmThroughput"], mode, None)
+        if old_values is not None:
+            add_change(database, document, descriptions.WARM, old_values)
     if request.get("StreamSpecification") is not None:
         _change_stream(database, transaction, document, request["StreamSpecification"])
     if request.get("TableClass") is not None:
@@ -130,25 +130,25 @@ def change_table(database: Database, transaction: Transaction, document: Documen
         description["DeletionProtectionEnabled"] = bool(request["DeletionProtectionEnabled"])
 
 
-def pend(
-    database: Database, document: Document, what: str, details_shown: dict[str, Any] | None = None, **details: str
+def add_change(
+    database: Database, document: Document, kind: str, shown_values: dict[str, Any] | None = None, **details: str
 ) -> None:
-    """Record that a change to a table is in progress for `state_delay_s` seconds. `what` is the kind of change.
+    """Record that a change to a table is in progress for `state_delay_s` seconds. `kind` is the kind of change.
 
-    During this time, the table description shows the values in `details_shown`. A member whose value is None is omitted
+    During this time, the table description shows the values in `shown_values`. A member whose value is None is omitted
     from the description.
     """
-    change: dict[str, Any] = {"what": what, "until": database.clock.now() + database.settings.state_delay_s}
-    if details_shown:
-        change["shown"] = details_shown
+    change: dict[str, Any] = {"what": kind, "until": database.clock.now() + database.settings.state_delay_s}
+    if shown_values:
+        change["shown"] = shown_values
     if details:
         change["details"] = details
     document.setdefault("changes", []).append(change)
 
 
-def _pend_nothing(database: Database, document: Document, what: str) -> None:
+def _add_empty_change(database: Database, document: Document, kind: str) -> None:
     """Record a request that changes nothing, so that the response shows UPDATING, as in DynamoDB."""
-    document.setdefault("changes", []).append({"what": what, "until": database.clock.now()})
+    document.setdefault("changes", []).append({"what": kind, "until": database.clock.now()})
 
 
 def _change_capacity(database: Database, document: Document, request: Request) -> None:
@@ -162,19 +162,19 @@ def _change_capacity(database: Database, document: Document, request: Request) -
         new_units: dict[str, Any] = {
             # The new mode is visible at once, but its date only when the switch is complete.
             "BillingModeSummary": {**description.get("BillingModeSummary", {}), "BillingMode": mode},
-            **throughput.switch(description, mode, units, now),
+            **throughput.switch_mode(description, mode, units, now),
         }
         _set_billing_mode(description, mode, now + database.settings.state_delay_s)
-        pend(database, document, descriptions.CAPACITY, new_units)
+        add_change(database, document, descriptions.CAPACITY, new_units)
     elif units is not None:
         if mode == throughput.ON_DEMAND:
             raise ValidationError(messages.UNITS_UNWANTED)
         new_units = throughput.set_provisioned(
             description, units, database.clock.now(), database.settings.state_delay_s, None
         )
-        pend(database, document, descriptions.CAPACITY, new_units)
+        add_change(database, document, descriptions.CAPACITY, new_units)
     elif request.get("BillingMode") is not None:
-        _pend_nothing(database, document, descriptions.CAPACITY)
+        _add_empty_change(database, document, descriptions.CAPACITY)
 
 
 def _check_every_index_has_units(description: dict[str, Any], mode: str, request: Request) -> None:
@@ -185,15 +185,15 @@ def _check_every_index_has_units(description: dict[str, Any], mode: str, request
         update.get("IndexName") for update in updates if update.get("ProvisionedThroughput") is not None
     }
     names = [index["IndexName"] for index in description.get("GlobalSecondaryIndexes", ())]
-    forgotten = [name for name in names if name not in names_with_units]
-    if forgotten:
-        raise ValidationError(messages.index_units_needed(forgotten))
+    missing_names = [name for name in names if name not in names_with_units]
+    if missing_names:
+        raise ValidationError(messages.index_units_needed(missing_names))
 
 
-def _set_billing_mode(description: dict[str, Any], mode: str, done: float) -> None:
+def _set_billing_mode(description: dict[str, Any], mode: str, completed_at: float) -> None:
     summary = {**description.get("BillingModeSummary", {}), "BillingMode": mode}
     if mode == throughput.ON_DEMAND:
-        summary["LastUpdateToPayPerRequestDateTime"] = round(done, 3)
+        summary["LastUpdateToPayPerRequestDateTime"] = round(completed_at, 3)
     description["BillingModeSummary"] = summary
 
 
@@ -205,27 +205,27 @@ def _change_stream(
     if specification["StreamEnabled"]:
         if stream is not None:
             raise ValidationError(messages.stream_enabled(name))
-        logs.begin(database, transaction, document, specification["StreamViewType"])
+        logs.begin_stream(database, transaction, document, specification["StreamViewType"])
         label = document["stream"]["label"]
-        pend(database, document, descriptions.STREAM, label=label, operation="ENABLE")
+        add_change(database, document, descriptions.STREAM, label=label, operation="ENABLE")
     else:
         if stream is None:
             raise ValidationError(messages.stream_disabled(name))
-        logs.end(transaction, document, database.clock.now())
-        pend(database, document, descriptions.STREAM, label=stream["label"], operation="DISABLE")
+        logs.end_stream(transaction, document, database.clock.now())
+        add_change(database, document, descriptions.STREAM, label=stream["label"], operation="DISABLE")
 
 
 def _change_class(database: Database, document: Document, table_class: str) -> None:
     description = document["description"]
     before = description.get("TableClassSummary")
     if table_class == (before or {}).get("TableClass", "STANDARD"):
-        _pend_nothing(database, document, descriptions.CLASS)
+        _add_empty_change(database, document, descriptions.CLASS)
         return
     description["TableClassSummary"] = {
         "TableClass": table_class,
         "LastUpdateDateTime": round(database.clock.now(), 3),
     }
-    pend(database, document, descriptions.CLASS, {"TableClassSummary": before}, **{"class": table_class})
+    add_change(database, document, descriptions.CLASS, {"TableClassSummary": before}, **{"class": table_class})
 
 
 def _change_encryption(database: Database, document: Document, specification: dict[str, Any]) -> None:
@@ -241,7 +241,7 @@ def _change_encryption(database: Database, document: Document, specification: di
     else:
         description["SSEDescription"] = after
     # Until then, the description shows the previous key, or no key if the table used the key of the service.
-    pend(database, document, descriptions.ENCRYPTION, {"SSEDescription": {**before, "Status": "UPDATING"}})
+    add_change(database, document, descriptions.ENCRYPTION, {"SSEDescription": {**before, "Status": "UPDATING"}})
 
 
 _MEMBER = "GlobalSecondaryIndexes"  # the member of descriptions; the kind of change is `descriptions.INDEXES`
@@ -260,7 +260,7 @@ def check_names(table: Table, request: Request, now: float) -> None:
             raise ValidationError(messages.INDEX_EXISTS)
 
 
-def deleted(request: Request) -> str | None:
+def deleted_index(request: Request) -> str | None:
     """Return the name of the index that the request deletes, or None. A request deletes at most one index."""
     updates = request.get("GlobalSecondaryIndexUpdates") or ()
     return next((update["Delete"]["IndexName"] for update in updates if update.get("Delete") is not None), None)
@@ -279,19 +279,19 @@ def _check_exists(table: Table, name: str, verb: str, now: float) -> None:
 
 
 def change_indexes(
-    database: Database, transaction: Transaction, document: Document, request: Request, switched: bool
+    database: Database, transaction: Transaction, document: Document, request: Request, is_switch: bool
 ) -> list[str]:
     """Make the requested changes to indexes, and return the names of new indexes that need a backfill.
 
-    `switched` is True if the request changes the billing mode. Raises ValidationError or LimitExceededError for an
+    `is_switch` is True if the request changes the billing mode. Raises ValidationError or LimitExceededError for an
     invalid change.
     """
-    if switched:
-        _switch_others(database, document)
+    if is_switch:
+        _switch_indexes(database, document)
     created: list[str] = []
     for update in request.get("GlobalSecondaryIndexUpdates") or ():
         if update.get("Update") is not None:
-            _update(database, document, update["Update"], switched)
+            _update(database, document, update["Update"], is_switch)
         elif update.get("Delete") is not None:
             _delete(database, transaction, document, update["Delete"]["IndexName"])
         else:
@@ -300,7 +300,7 @@ def change_indexes(
     return created
 
 
-def _switch_others(database: Database, document: Document) -> None:
+def _switch_indexes(database: Database, document: Document) -> None:
     """Switch all global indexes to on-demand capacity together with their table.
 
     For a switch to provisioned capacity, the request must update each index.
@@ -309,45 +309,47 @@ def _switch_others(database: Database, document: Document) -> None:
     if throughput.billing_mode(description) == throughput.PROVISIONED:
         return
     for index in description.get(_MEMBER, ()):
-        switched = throughput.switch(index, throughput.ON_DEMAND, None, database.clock.now())
-        _pend_index(database, document, index["IndexName"], descriptions.CAPACITY, switched)
+        old_values = throughput.switch_mode(index, throughput.ON_DEMAND, None, database.clock.now())
+        _add_index_change(database, document, index["IndexName"], descriptions.CAPACITY, old_values)
 
 
-def _update(database: Database, document: Document, update: dict[str, Any], switched: bool) -> None:
+def _update(database: Database, document: Document, update: dict[str, Any], is_switch: bool) -> None:
     name = update["IndexName"]
     description = document["description"]
     mode = throughput.billing_mode(description)
     index = next(entry for entry in description[_MEMBER] if entry["IndexName"] == name)
     units = update.get("ProvisionedThroughput")
-    if mode == throughput.ON_DEMAND and (units is not None or not _is_about_demand(update)):
+    if mode == throughput.ON_DEMAND and (units is not None or not _changes_on_demand(update)):
         raise ValidationError(messages.index_update_on_demand(name))
     if units is not None:
-        if switched:
-            new_units = throughput.switch(index, mode, units, database.clock.now())
+        if is_switch:
+            new_units = throughput.switch_mode(index, mode, units, database.clock.now())
         else:
             new_units = throughput.set_provisioned(
                 index, units, database.clock.now(), database.settings.state_delay_s, name
             )
-        _pend_index(database, document, name, descriptions.CAPACITY, new_units)
+        _add_index_change(database, document, name, descriptions.CAPACITY, new_units)
     if update.get("OnDemandThroughput") is not None:
         throughput.set_maxima(index, update["OnDemandThroughput"], mode, name)
-        _pend_index(database, document, name, descriptions.CAPACITY, {})
+        _add_index_change(database, document, name, descriptions.CAPACITY, {})
     if update.get("WarmThroughput") is not None:
         warm = throughput.set_warm(index, update["WarmThroughput"], mode, name)
         if warm is not None:
-            _pend_index(database, document, name, descriptions.WARM, warm)
+            _add_index_change(database, document, name, descriptions.WARM, warm)
 
 
-def _is_about_demand(update: dict[str, Any]) -> bool:
+def _changes_on_demand(update: dict[str, Any]) -> bool:
     """Return True if an index update changes the maximum on-demand throughput or the warm throughput."""
     return bool(update.get("OnDemandThroughput") or update.get("WarmThroughput"))
 
 
-def _pend_index(database: Database, document: Document, name: str, what: str, details_shown: dict[str, Any]) -> None:
+def _add_index_change(
+    database: Database, document: Document, name: str, kind: str, shown_values: dict[str, Any]
+) -> None:
     document.setdefault("index_changes", {})[name] = {
-        "what": what,
+        "what": kind,
         "until": database.clock.now() + database.settings.state_delay_s,
-        "shown": details_shown,
+        "shown": shown_values,
     }
 
 
@@ -365,7 +367,7 @@ def _create(
     description[_MEMBER] = [*description.get(_MEMBER, ()), described]
     document["index_trees"][name] = transaction.create_tree().number
     document["backfills"] = [*document.get("backfills", ()), name]
-    pend(database, document, descriptions.INDEXES, done="created", index=name)
+    add_change(database, document, descriptions.INDEXES, done="created", index=name)
 
 
 def _check_units(definition: dict[str, Any], mode: str) -> None:
@@ -418,8 +420,8 @@ def _key_elements(description: dict[str, Any]) -> list[dict[str, str]]:
 def _delete(database: Database, transaction: Transaction, document: Document, name: str) -> None:
     description = document["description"]
     index = next(index for index in description[_MEMBER] if index["IndexName"] == name)
-    rest = [index for index in description[_MEMBER] if index["IndexName"] != name]
-    descriptions.keep(description, _MEMBER, rest)
+    remaining = [index for index in description[_MEMBER] if index["IndexName"] != name]
+    descriptions.set_or_remove(description, _MEMBER, remaining)
     used = {element["AttributeName"] for element in _key_elements(description)}
     defined = {
         definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]
@@ -427,11 +429,13 @@ def _delete(database: Database, transaction: Transaction, document: Document, na
     _set_definitions(description, {attribute: kind for attribute, kind in defined.items() if attribute in used})
     tree = statements.tree(document["index_trees"].pop(name))
     documents.drop_tree(database, transaction, tree)
-    descriptions.keep(document, "backfills", [entry for entry in document.get("backfills", ()) if entry != name])
+    descriptions.set_or_remove(
+        document, "backfills", [entry for entry in document.get("backfills", ()) if entry != name]
+    )
     for member in ("index_ready_at", "index_changes"):
-        descriptions.keep(
+        descriptions.set_or_remove(
             document, member, {key: entry for key, entry in document.get(member, {}).items() if key != name}
         )
     gone_at = database.clock.now() + database.settings.state_delay_s
     document.setdefault("indexes_leaving", []).append({"description": index, "gone_at": gone_at})
-    pend(database, document, descriptions.INDEXES, done="deleted", index=name)
+    add_change(database, document, descriptions.INDEXES, done="deleted", index=name)

@@ -30,7 +30,7 @@ ACCESS_DENIED = "S3AccessDenied"
 OTHER = "S3Error"
 
 _S3 = "s3://"
-_ASIDE = ".keyplan-"
+_TEMPORARY_PREFIX = ".keyplan-"
 _CHUNK_BYTES = 1 << 20
 
 
@@ -64,7 +64,7 @@ class Buckets(Protocol):
         """Return the ETag of an object. Raises BucketError if this fails."""
 
 
-def opened(location: str | os.PathLike[str] | Buckets) -> Buckets:
+def open_buckets(location: str | os.PathLike[str] | Buckets) -> Buckets:
     """Return a `Buckets` object for the engine option `buckets`: a folder, "s3://", or a `Buckets` object.
 
     Raises ValueError if the folder does not exist, and ImportError if the S3 packages are missing.
@@ -90,13 +90,13 @@ class FolderBuckets:
     def check_key(self, key: str) -> None:
         """Raise ValidationError unless the key is a relative path that consists of ordinary file names."""
         parts = key.split("/")
-        if any(part in {"", ".", ".."} for part in parts[:-1]) or parts[-1] in {".", ".."} or _is_odd(key):
+        if any(part in {"", ".", ".."} for part in parts[:-1]) or parts[-1] in {".", ".."} or _is_unportable(key):
             raise ValidationError(messages.outside_buckets(key))
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
         """Yield the keys of all non-empty files whose key starts with the prefix, sorted by their UTF-8 bytes."""
         base = self._bucket(bucket)
-        start = self._place(bucket, prefix.rpartition("/")[0])
+        start = self._path(bucket, prefix.rpartition("/")[0])
         names = []
         for folder, folders, files in os.walk(start, onerror=_raise_unless_missing, followlinks=False):
             folders[:] = [name for name in folders if encodable(name) and not (Path(folder) / name).is_symlink()]
@@ -109,7 +109,7 @@ class FolderBuckets:
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
         """Open the file that the key refers to."""
-        return self._place(bucket, key).open("rb")
+        return self._path(bucket, key).open("rb")
 
     @contextmanager
     def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:  # noqa: ARG002 - for S3
@@ -118,18 +118,18 @@ class FolderBuckets:
         The temporary file is created in the folder of the object, so that moving it is atomic.
         """
         self._bucket(bucket)
-        path = self._place(bucket, key)
-        aside = path.with_name(f"{_ASIDE}{path.name}.{os.getpid()}.{threading.get_ident()}")
+        path = self._path(bucket, key)
+        temporary = path.with_name(f"{_TEMPORARY_PREFIX}{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                with aside.open("wb") as file:
+                with temporary.open("wb") as file:
                     yield file
                     file.flush()
                     os.fsync(file.fileno())
-                aside.replace(path)
+                temporary.replace(path)
             finally:
-                aside.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
         except OSError as error:
             raise _bucket_error(error) from error
 
@@ -148,12 +148,12 @@ class FolderBuckets:
         return f"{hashlib.md5(digest.digest(), usedforsecurity=False).hexdigest()}-1"
 
     def _bucket(self, bucket: str) -> Path:
-        path = self._place(bucket, "")
+        path = self._path(bucket, "")
         if not path.is_dir():
             raise BucketError(NO_SUCH_BUCKET, f"{messages.NO_BUCKET}: the folder {path} does not exist")
         return path
 
-    def _place(self, bucket: str, key: str) -> Path:
+    def _path(self, bucket: str, key: str) -> Path:
         """Return the file path of a key. Raises BucketError if a part of the path is a symbolic link."""
         path = self._folder
         for part in (bucket, *key.split("/")) if key else (bucket,):
@@ -173,8 +173,8 @@ class S3Buckets:
     def __init__(self, **options: Any) -> None:
         try:
             from s3fs import S3FileSystem  # noqa: PLC0415 - an extra, and slow to load
-        except ModuleNotFoundError as missing:
-            raise ImportError(messages.extra_missing("lake")) from missing
+        except ModuleNotFoundError as error:
+            raise ImportError(messages.extra_missing("lake")) from error
         self._files = S3FileSystem(**options, use_listings_cache=False, skip_instance_cache=True)
 
     def check_key(self, key: str) -> None:
@@ -182,16 +182,16 @@ class S3Buckets:
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
         """Yield the keys of all non-empty objects whose key starts with the prefix, sorted by their UTF-8 bytes."""
-        more: dict[str, str] = {}
+        continuation: dict[str, str] = {}
         while True:
             try:
-                page = self._files.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, **more)
+                page = self._files.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, **continuation)
             except OSError as error:
                 raise _bucket_error(error) from error
             yield from (content["Key"] for content in page.get("Contents", ()) if content["Size"])
             if not page.get("IsTruncated"):
                 return
-            more = {"ContinuationToken": page["NextContinuationToken"]}
+            continuation = {"ContinuationToken": page["NextContinuationToken"]}
 
     def reading(self, bucket: str, key: str) -> IO[bytes]:
         """Open the object for reading in blocks."""
@@ -229,10 +229,15 @@ def _is_object(path: Path) -> bool:
     """Return True if the path is an object of a bucket: a regular, non-empty file whose name is valid UTF-8."""
     if not encodable(path.name):
         return False
-    return not path.name.startswith(_ASIDE) and not path.is_symlink() and path.is_file() and path.stat().st_size > 0
+    return (
+        not path.name.startswith(_TEMPORARY_PREFIX)
+        and not path.is_symlink()
+        and path.is_file()
+        and path.stat().st_size > 0
+    )
 
 
-def _is_odd(key: str) -> bool:
+def _is_unportable(key: str) -> bool:
     """Return True if the key contains characters that are not allowed in file names on some file systems."""
     return "\\" in key or "\x00" in key or (os.name == "nt" and ":" in key)
 

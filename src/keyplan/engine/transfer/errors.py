@@ -7,7 +7,7 @@ class StoppedError(Exception):
     """Raised if the engine is being closed during an export or import."""
 
 
-class LostError(Exception):
+class ClaimLostError(Exception):
     """Raised if an export or import has already ended, or if another process has taken it over."""
 
 

@@ -44,7 +44,7 @@ _NAME_BYTES = 16
 Line = tuple[bytes, int, bytes]
 """A line of a data file: the item's key, the item's size according to DynamoDB's rules, and the text of the line."""
 
-Beat = Callable[[], None]
+Heartbeat = Callable[[], None]
 
 
 @dataclass
@@ -106,21 +106,23 @@ class ExportTotals:
     manifest: list[bytes] = field(default_factory=list)
 
 
-def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iterable[Line], beat: Beat) -> ExportTotals:
+def write_data(
+    destination: ExportFolder, export_id: str, partitions: int, lines: Iterable[Line], heartbeat: Heartbeat
+) -> ExportTotals:
     """Write all data files of an export and return their totals. Raises BucketError if a file cannot be written.
 
-    `lines` must be sorted by key. `beat` is called repeatedly and can raise an exception to stop the export.
+    `lines` must be sorted by key. `heartbeat` is called repeatedly and can raise an exception to stop the export.
     """
-    files = _DataFiles(place, export_id, beat)
-    following = 0
-    for partition, members in groupby(lines, lambda line: _partition(line[0], partitions)):
-        for empty in range(following, partition):
+    files = _DataFiles(destination, export_id, heartbeat)
+    next_partition = 0
+    for partition, partition_lines in groupby(lines, lambda line: _partition(line[0], partitions)):
+        for empty in range(next_partition, partition):
             files.write(empty, iter(()))
-        files.write(partition, members)
-        following = partition + 1
-    for empty in range(following, partitions):
+        files.write(partition, partition_lines)
+        next_partition = partition + 1
+    for empty in range(next_partition, partitions):
         files.write(empty, iter(()))
-    return files.written
+    return files.totals
 
 
 def _partition(key: bytes, partitions: int) -> int:
@@ -131,11 +133,11 @@ def _partition(key: bytes, partitions: int) -> int:
 class _DataFiles:
     """A writer for the data files of one export."""
 
-    def __init__(self, place: ExportFolder, export_id: str, beat: Beat) -> None:
-        self._place = place
+    def __init__(self, destination: ExportFolder, export_id: str, heartbeat: Heartbeat) -> None:
+        self._destination = destination
         self._export_id = export_id
-        self._beat = beat
-        self.written = ExportTotals()
+        self._heartbeat = heartbeat
+        self.totals = ExportTotals()
 
     def write(self, partition: int, lines: Iterator[Line]) -> None:
         """Write the data files of an export for one partition. At least one file is written."""
@@ -154,31 +156,31 @@ class _DataFiles:
         """Write one data file of an export, starting with `line`, until the file is full or all lines of the partition
         are written. Return the first line of the next file, or None if the partition has no more lines.
         """
-        self._beat()
-        place, written = self._place, self.written
-        key = f"{place.data}/{name}"
+        self._heartbeat()
+        destination, totals = self._destination, self.totals
+        key = f"{destination.data}/{name}"
         items = 0
-        with place.buckets.writing(place.bucket, key, place.headers) as file:
-            compressed = Compressed(file)
-            while line is not None and compressed.taken < FILE_BYTES:
+        with destination.buckets.writing(destination.bucket, key, destination.headers) as file:
+            compressed = GzipWriter(file)
+            while line is not None and compressed.uncompressed_bytes < FILE_BYTES:
                 items += 1
-                written.size += line[1]
+                totals.size += line[1]
                 if compressed.add(line[2]):
-                    self._beat()
+                    self._heartbeat()
                 line = next(lines, None)
-            compressed.end()
-        written.items += items
-        described = {
+            compressed.finish()
+        totals.items += items
+        manifest_entry = {
             "itemCount": items,
             "md5Checksum": compressed.md5,
-            "etag": place.buckets.etag(place.bucket, key),
+            "etag": destination.buckets.etag(destination.bucket, key),
             "dataFileS3Key": key,
         }
-        written.manifest.append(orjson.dumps(described) + b"\n")
+        totals.manifest.append(orjson.dumps(manifest_entry) + b"\n")
         return line
 
 
-class Compressed:
+class GzipWriter:
     """A writer that compresses lines with gzip and writes them to a file in blocks. `taken` is the number of
     uncompressed bytes so far.
     """
@@ -189,13 +191,13 @@ class Compressed:
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._buffer: list[bytes] = []
         self._buffered = 0
-        self.taken = 0
+        self.uncompressed_bytes = 0
 
     def add(self, line: bytes) -> bool:
         """Add a line to the compressed file. Return True if a block was written to the file as a result."""
         self._buffer.append(line)
         self._buffered += len(line)
-        self.taken += len(line)
+        self.uncompressed_bytes += len(line)
         if self._buffered < _BUFFER_BYTES:
             return False
         self._write(self._zlib.compress(b"".join(self._buffer)))
@@ -203,7 +205,7 @@ class Compressed:
         self._buffered = 0
         return True
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Write the buffered data and the end of the gzip stream."""
         self._write(self._zlib.compress(b"".join(self._buffer)) + self._zlib.flush())
 
@@ -217,15 +219,15 @@ class Compressed:
         return b64encode(self._md5.digest()).decode()
 
 
-def write_manifests(place: ExportFolder, summary: dict[str, Any], written: ExportTotals) -> str:
+def write_manifests(destination: ExportFolder, summary: dict[str, Any], totals: ExportTotals) -> str:
     """Write both manifests and their checksum files, and return the object key of the summary manifest."""
-    files = b"".join(written.manifest)
-    summary = {**summary, "manifestFilesS3Key": f"{place.folder}/manifest-files.json"}
-    for name, content in (("manifest-files", files), ("manifest-summary", orjson.dumps(_in_order(summary)))):
+    files = b"".join(totals.manifest)
+    summary = {**summary, "manifestFilesS3Key": f"{destination.folder}/manifest-files.json"}
+    for name, content in (("manifest-files", files), ("manifest-summary", orjson.dumps(_sort_members(summary)))):
         checksum = b64encode(hashlib.md5(content, usedforsecurity=False).digest())
-        place.put(f"{name}.json", content)
-        place.put(f"{name}.md5", checksum)
-    return f"{place.folder}/manifest-summary.json"
+        destination.put(f"{name}.json", content)
+        destination.put(f"{name}.md5", checksum)
+    return f"{destination.folder}/manifest-summary.json"
 
 
 _SUMMARY = (
@@ -251,7 +253,7 @@ _SUMMARY = (
 )
 
 
-def _in_order(summary: dict[str, Any]) -> dict[str, Any]:
+def _sort_members(summary: dict[str, Any]) -> dict[str, Any]:
     return {name: summary[name] for name in _SUMMARY if name in summary}
 
 

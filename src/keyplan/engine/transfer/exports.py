@@ -35,7 +35,7 @@ from keyplan.engine.tables.catalog import Table, stored_table
 from keyplan.engine.transfer import export_files, jobs
 from keyplan.engine.transfer.errors import TransferError
 from keyplan.engine.transfer.export_files import Line
-from keyplan.engine.transfer.jobs import Document, Hold
+from keyplan.engine.transfer.jobs import Document, JobClaim
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ T = TypeVar("T")
 FULL, INCREMENTAL = "FULL_EXPORT", "INCREMENTAL_EXPORT"
 BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
 
-PIECE_ROWS = 250
-PIECE_BYTES = 4 * limits.MIB
+CHUNK_ROWS = 250
+CHUNK_BYTES = 4 * limits.MIB
 """The total size of exported rows, in bytes, at which a chunk ends. The row that reaches this size is the last of its
 chunk.
 """
@@ -56,46 +56,46 @@ chunk.
 _VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
 
 
-def run(database: Database, document: Document, hold: Hold) -> None:
+def run(database: Database, document: Document, claim: JobClaim) -> None:
     """Write all files of an export and complete it.
 
-    Raises TransferError if the export fails, StoppedError if the engine is being closed, and LostError if another
+    Raises TransferError if the export fails, StoppedError if the engine is being closed, and ClaimLostError if another
     process has taken over the export.
     """
     described = document["description"]
     incremental = described["ExportType"] == INCREMENTAL
     export_id = described["ExportArn"].rpartition("/")[2]
     assert database.buckets is not None
-    place = export_files.ExportFolder(
+    destination = export_files.ExportFolder(
         database.buckets,
         described["S3Bucket"],
         *export_files.folders(described.get("S3Prefix"), export_id, incremental=incremental),
         export_files.headers(document["parameters"].get("S3SseAlgorithm"), described.get("S3SseKmsKeyId")),
     )
-    place.put("_started", b"")
+    destination.put("_started", b"")
     with database.store.snapshot() as view:
-        description = _table(view, document).document["description"]
-    partitions = throughput.partitions(description, throughput.billing_mode(description))
+        table_description = _table(view, document).document["description"]
+    partitions = throughput.partitions(table_description, throughput.billing_mode(table_description))
     progress = Progress(database.clock, f"exporting {document['table']}")
     lines = _changes(database, document, progress) if incremental else _items(database, document, progress)
-    written = export_files.write_data(place, export_id, partitions, lines, hold.beat)
-    billed = max(written.size, limits.INCREMENTAL_EXPORT_BILLED_BYTES) if incremental else written.size
-    summary = _summary(described, database.clock.now(), written.items, billed)
+    totals = export_files.write_data(destination, export_id, partitions, lines, claim.heartbeat)
+    billed_bytes = max(totals.size, limits.INCREMENTAL_EXPORT_BILLED_BYTES) if incremental else totals.size
+    summary = _summary(described, database.clock.now(), totals.items, billed_bytes)
     progress.finish()
-    manifest = export_files.write_manifests(place, summary, written)
+    manifest = export_files.write_manifests(destination, summary, totals)
     database.store.write(
-        lambda transaction: hold.finish(
-            transaction, jobs.COMPLETED, ExportManifest=manifest, ItemCount=written.items, BilledSizeBytes=billed
+        lambda transaction: claim.finish(
+            transaction, jobs.COMPLETED, ExportManifest=manifest, ItemCount=totals.items, BilledSizeBytes=billed_bytes
         )
     )
 
 
-def fail(database: Database, hold: Hold, code: str, message: str) -> None:
-    """End an export as FAILED, with a failure code and message. Raises LostError if another process has taken over the
-    export.
+def fail(database: Database, claim: JobClaim, code: str, message: str) -> None:
+    """End an export as FAILED, with a failure code and message. Raises ClaimLostError if another process has taken over
+    the export.
     """
     database.store.write(
-        lambda transaction: hold.finish(transaction, jobs.FAILED, FailureCode=code, FailureMessage=message)
+        lambda transaction: claim.finish(transaction, jobs.FAILED, FailureCode=code, FailureMessage=message)
     )
 
 
@@ -118,7 +118,7 @@ def _check_reach(table: Table, from_s: float, now: float) -> None:
 
 def _items(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
     """Yield the lines of a full export: all selected items as of the time of the export."""
-    selection = compiled(document["filter"], encoding.WIRE) if document.get("filter") else None
+    selection = compile_selection(document["filter"], encoding.WIRE) if document.get("filter") else None
     time_s = document["time_s"]
     low: bytes | None = b""
     while low is not None:
@@ -132,28 +132,28 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
                 span = selection.span(table)
                 low, high = max(low, span.low), span.high
             rows = history.rows_at(view, table, time_s, low)
-            piece = _piece(rows if high is None else takewhile(partial(_is_below, high), rows), _row_bytes)
-        for key, size, body in piece:
+            chunk = _next_chunk(rows if high is None else takewhile(partial(_is_below, high), rows), _row_bytes)
+        for key, size, body in chunk:
             projected = body if selection is None else selection.selected_body(body)
             if projected is not None:
                 yield key, size, export_files.item_line(projected)
-        low = piece[-1][0] + b"\x00" if piece else None
+        low = chunk[-1][0] + b"\x00" if chunk else None
 
 
-def _piece(rows: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
-    """Return the next chunk of rows. It has up to PIECE_ROWS rows and ends with the row at which the total size reaches
-    PIECE_BYTES.
+def _next_chunk(rows: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
+    """Return the next chunk of rows. It has up to CHUNK_ROWS rows and ends with the row at which the total size reaches
+    CHUNK_BYTES.
 
     `bytes_of` returns the size of a row in bytes.
     """
-    piece: list[T] = []
+    chunk: list[T] = []
     size = 0
-    for row in islice(rows, PIECE_ROWS):
-        piece.append(row)
+    for row in islice(rows, CHUNK_ROWS):
+        chunk.append(row)
         size += bytes_of(row)
-        if size >= PIECE_BYTES:
+        if size >= CHUNK_BYTES:
             break
-    return piece
+    return chunk
 
 
 def _is_below(high: bytes, row: Row) -> bool:
@@ -173,7 +173,7 @@ def _changes(database: Database, document: Document, progress: Progress) -> Iter
     start but not its end.
     """
     from_s, to_s = document["period_s"]
-    both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
+    has_both_images = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
     low: bytes | None = b""
     while low is not None:
         progress.report(partial(percent, low))
@@ -182,8 +182,8 @@ def _changes(database: Database, document: Document, progress: Progress) -> Iter
             table = _table(view, document)
             _check_reach(table, from_s, database.clock.now())
             before_s, last_s = math.nextafter(from_s, -math.inf), math.nextafter(to_s, -math.inf)
-            piece = _piece(history.changes_between(view, table, before_s, last_s, low), _change_bytes)
-        for change in piece:
+            chunk = _next_chunk(history.changes_between(view, table, before_s, last_s, low), _change_bytes)
+        for change in chunk:
             images = [image for image in (change.new, change.old) if image is not None]
             if images:  # an item that was created and deleted in the period has no line
                 item = encoding.decode(images[0][1])
@@ -191,13 +191,13 @@ def _changes(database: Database, document: Document, progress: Progress) -> Iter
                     table.key.extract(item),
                     change.written_at_s,
                     None if change.new is None else change.new[1],
-                    change.old[1] if both and change.old is not None else None,
+                    change.old[1] if has_both_images and change.old is not None else None,
                 )
                 yield change.key, sum(size for size, _ in images), line
-        low = piece[-1].key + b"\x00" if piece else None
+        low = chunk[-1].key + b"\x00" if chunk else None
 
 
-def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> dict[str, Any]:
+def _summary(described: dict[str, Any], now: float, items: int, billed_bytes: int) -> dict[str, Any]:
     period = described.get("IncrementalExportSpecification")
     summary = {
         "version": _VERSIONS[described["ExportType"]],
@@ -210,7 +210,7 @@ def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> 
         "s3Prefix": described.get("S3Prefix"),
         "s3SseAlgorithm": described["S3SseAlgorithm"],
         "s3SseKmsKeyId": described.get("S3SseKmsKeyId"),
-        "billedSizeBytes": billed,
+        "billedSizeBytes": billed_bytes,
         "itemCount": items,
         "outputFormat": described["ExportFormat"],
     }
@@ -272,7 +272,7 @@ class Selection:
         return body if self.projection is None else encoding.encode(self.projection.apply(item))
 
 
-def compiled(specification: dict[str, Any], form: Form) -> Selection:
+def compile_selection(specification: dict[str, Any], form: Form) -> Selection:
     """Compile a FilterSpecification. Raises ValidationError if it is invalid."""
     specification = {name: value for name, value in specification.items() if value is not None}
     if not specification:

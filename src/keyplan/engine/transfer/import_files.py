@@ -49,18 +49,18 @@ class MalformedError(Exception):
     """Raised if an imported file is malformed, so that the rest of the file cannot be read."""
 
 
-class Rejected(str):
+class RejectedItem(str):
     """An error message for one item of an imported file. Later items in the file may be valid."""
 
     __slots__ = ()
 
 
-Entry = dict[str, Any] | Rejected
+Entry = dict[str, Any] | RejectedItem
 """An item of an imported file in DynamoDB JSON, or the error message if the item is invalid."""
 
 
 @dataclass(frozen=True)
-class Csv:
+class CsvOptions:
     """CSV options: the delimiter, the column names (None if the file has a header), and the types of key attributes."""
 
     delimiter: str = ","
@@ -69,13 +69,13 @@ class Csv:
 
 
 @dataclass
-class Count:
+class ByteCount:
     """A counter of uncompressed bytes that have been read from a file or for a CSV row."""
 
     size: int = 0
 
 
-def knows_zstd() -> bool:
+def has_zstd() -> bool:
     """Return True if a Zstandard decoder is installed."""
     return _zstd() is not None
 
@@ -89,15 +89,15 @@ def _zstd() -> Any:
     return None
 
 
-def entries(file: IO[bytes], compression: str, read: Csv | None, count: Count) -> Iterator[Entry]:
+def entries(file: IO[bytes], compression: str, csv_options: CsvOptions | None, count: ByteCount) -> Iterator[Entry]:
     """Yield each item of a file, or an error message if the item is invalid.
 
-    `read` contains the CSV options, or is None if the file is DynamoDB JSON. Raises MalformedError if the file is
-    malformed, and OSError if it cannot be read.
+    `csv_options` contains the CSV options, or is None if the file is DynamoDB JSON. Raises MalformedError if the file
+    is malformed, and OSError if it cannot be read.
     """
     chunks = _counted(_DECOMPRESSED[compression](file), count)
     lines = _lines(chunks)
-    return _json_items(lines) if read is None else _csv_items(lines, read)
+    return _json_items(lines) if csv_options is None else _csv_items(lines, csv_options)
 
 
 def _plain(file: IO[bytes]) -> Iterator[bytes]:
@@ -140,7 +140,7 @@ def _unzstd(file: IO[bytes]) -> Iterator[bytes]:
 _DECOMPRESSED: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {"NONE": _plain, "GZIP": _gunzipped, "ZSTD": _unzstd}
 
 
-def _counted(chunks: Iterator[bytes], count: Count) -> Iterator[bytes]:
+def _counted(chunks: Iterator[bytes], count: ByteCount) -> Iterator[bytes]:
     for chunk in chunks:
         count.size += len(chunk)
         yield chunk
@@ -151,8 +151,8 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
     lines: list[bytes] = []
     length = 0
     for chunk in chunks:
-        *whole, rest = chunk.split(b"\n")
-        for line in whole:
+        *complete_lines, rest = chunk.split(b"\n")
+        for line in complete_lines:
             lines.append(line + b"\n")
             yield b"".join(lines)
             lines.clear()
@@ -170,14 +170,14 @@ def _json_items(lines: Iterator[bytes]) -> Iterator[Entry]:
         if not line.strip():
             continue
         try:
-            read = orjson.loads(line)
+            content = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            yield from _several(line, error)
+            yield from _parse_objects(line, error)
         else:
-            yield _item(read)
+            yield _item(content)
 
 
-def _several(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
+def _parse_objects(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
     """Yield the items of a line that contains several JSON objects, which DynamoDB also accepts.
 
     Raises MalformedError with the message of `error` if the line is not valid.
@@ -185,38 +185,38 @@ def _several(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
     decoder = json.JSONDecoder()
     try:
         text = line.decode().strip()
-        at = 0
-        while at < len(text):
-            end = decoder.raw_decode(text, at)[1]
-            yield _item(orjson.loads(text[at:end]))
-            at = _after_blanks(text, end)
-    except (ValueError, RecursionError) as fault:
-        raise MalformedError(messages.not_json(str(error))) from fault
+        position = 0
+        while position < len(text):
+            end = decoder.raw_decode(text, position)[1]
+            yield _item(orjson.loads(text[position:end]))
+            position = _after_blanks(text, end)
+    except (ValueError, RecursionError) as cause:
+        raise MalformedError(messages.not_json(str(error))) from cause
 
 
-def _after_blanks(text: str, at: int) -> int:
-    blanks = _BLANKS.match(text, at)
-    return at if blanks is None else blanks.end()
+def _after_blanks(text: str, position: int) -> int:
+    blanks = _BLANKS.match(text, position)
+    return position if blanks is None else blanks.end()
 
 
-def _item(read: Any) -> dict[str, Any]:
-    if not isinstance(read, dict) or not isinstance(read.get("Item"), dict):
+def _item(content: Any) -> dict[str, Any]:
+    if not isinstance(content, dict) or not isinstance(content.get("Item"), dict):
         raise MalformedError(messages.NOT_AN_ITEM)
     try:
-        check_item(read, True)
+        check_item(content, True)
     except (SerializationError, ValidationError) as error:
         raise MalformedError(error.message) from error
-    item: dict[str, Any] = read["Item"]
+    item: dict[str, Any] = content["Item"]
     return item
 
 
-def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
+def _csv_items(lines: Iterator[bytes], options: CsvOptions) -> Iterator[Entry]:
     # The csv module's field limit applies to the whole process, so the limit is only raised and never lowered.
     csv.field_size_limit(max(csv.field_size_limit(), LINE_BYTES))
-    length = Count()
-    rows = csv.reader(_text(lines, length), delimiter=how.delimiter, strict=True)
+    length = ByteCount()
+    rows = csv.reader(_text(lines, length), delimiter=options.delimiter, strict=True)
     try:
-        names = how.names if how.names is not None else next(rows, None)
+        names = options.names if options.names is not None else next(rows, None)
         if names is None:
             return
         if len(set(names)) < len(names) or "" in names:
@@ -224,12 +224,12 @@ def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
         for row in rows:
             length.size = 0
             if row:
-                yield _row(row, names, how.kinds)
+                yield _row(row, names, options.kinds)
     except csv.Error as error:
         raise MalformedError(messages.not_csv(str(error))) from error
 
 
-def _text(lines: Iterator[bytes], length: Count) -> Iterator[str]:
+def _text(lines: Iterator[bytes], length: ByteCount) -> Iterator[str]:
     """Decode the lines of a CSV file from UTF-8.
 
     `length` counts the bytes of the current CSV row. Raises MalformedError if they exceed the maximum size of an item,
@@ -249,9 +249,9 @@ def _text(lines: Iterator[bytes], length: Count) -> Iterator[str]:
 
 def _row(row: list[str], names: Sequence[str], kinds: Mapping[str, str]) -> Entry:
     if len(row) != len(names):
-        return Rejected(messages.columns_differ(len(row), len(names)))
+        return RejectedItem(messages.columns_differ(len(row), len(names)))
     item = {name: {kinds.get(name, "S"): value} for name, value in zip(names, row, strict=True)}
     for name, value in item.items():
         if "B" in value and not canonical_base64(value["B"]):
-            return Rejected(f"{messages.NOT_BASE64}: {name}")
+            return RejectedItem(f"{messages.NOT_BASE64}: {name}")
     return item

@@ -29,8 +29,8 @@ from keyplan.engine.tables.catalog import Table, stored_table
 from keyplan.engine.transfer import import_files, jobs
 from keyplan.engine.transfer.buckets import BucketError, Buckets
 from keyplan.engine.transfer.errors import TransferError
-from keyplan.engine.transfer.import_files import Csv, MalformedError, Rejected
-from keyplan.engine.transfer.jobs import Document, Hold
+from keyplan.engine.transfer.import_files import CsvOptions, MalformedError, RejectedItem
+from keyplan.engine.transfer.jobs import Document, JobClaim
 from keyplan.errors import SerializationError, ValidationError
 
 if TYPE_CHECKING:
@@ -50,10 +50,10 @@ _Write = tuple[bytes, Item, versions.Version]
 _log = logging.getLogger(__name__)
 
 
-def run(database: Database, document: Document, hold: Hold) -> None:
+def run(database: Database, document: Document, claim: JobClaim) -> None:
     """Import all objects of the import's source, and end the import.
 
-    Raises TransferError if the import fails, StoppedError if the engine is being closed, and LostError if another
+    Raises TransferError if the import fails, StoppedError if the engine is being closed, and ClaimLostError if another
     process has taken over the import.
     """
     buckets = database.buckets
@@ -62,11 +62,11 @@ def run(database: Database, document: Document, hold: Hold) -> None:
     keys = list(islice(buckets.keys(source["S3Bucket"], source.get("S3KeyPrefix") or ""), limits.IMPORT_OBJECTS + 1))
     if len(keys) > limits.IMPORT_OBJECTS:
         raise TransferError(ITEM_VALIDATION, messages.too_many_objects(limits.IMPORT_OBJECTS))
-    work = _Import(database, document, hold)
+    table_import = _Import(database, document, claim)
     for key in keys:
-        work.read(buckets, key)
-    work.write()
-    progress = work.progress
+        table_import.read(buckets, key)
+    table_import.write()
+    progress = table_import.progress
     counts = {
         "ProcessedItemCount": progress.imported + progress.errors,
         "ImportedItemCount": progress.imported,
@@ -76,35 +76,37 @@ def run(database: Database, document: Document, hold: Hold) -> None:
     if progress.errors:
         assert progress.first_error is not None
         failure = messages.items_failed(source["S3Bucket"], *progress.first_error)
-        _end(database, hold, jobs.FAILED, **counts, FailureCode=ITEM_VALIDATION, FailureMessage=failure)
+        _end(database, claim, jobs.FAILED, **counts, FailureCode=ITEM_VALIDATION, FailureMessage=failure)
     else:
-        _end(database, hold, jobs.COMPLETED, **counts)
+        _end(database, claim, jobs.COMPLETED, **counts)
 
 
-def fail(database: Database, hold: Hold, code: str, message: str) -> None:
+def fail(database: Database, claim: JobClaim, code: str, message: str) -> None:
     """End an import as FAILED, with a failure code and message, and delete the table unless items have been imported.
 
-    Raises LostError if another process has taken over the import.
+    Raises ClaimLostError if another process has taken over the import.
     """
-    _end(database, hold, jobs.FAILED, FailureCode=code, FailureMessage=message)
+    _end(database, claim, jobs.FAILED, FailureCode=code, FailureMessage=message)
 
 
-def _end(database: Database, hold: Hold, status: str, **members: Any) -> None:
-    def work(transaction: Transaction) -> None:
-        document = hold.finish(transaction, status, **members)
-        table = _importing(transaction, document)
+def _end(database: Database, claim: JobClaim, status: str, **members: Any) -> None:
+    def finish(transaction: Transaction) -> None:
+        document = claim.finish(transaction, status, **members)
+        table = _importing_table(transaction, document)
         if table is None:
             return
         if status == jobs.FAILED and "ErrorCount" not in members and not document["progress"]["imported"]:
             documents.drop(database, transaction, table)
             return
-        rest = {name: value for name, value in table.document.items() if name != "import"}
-        database.catalog.save(transaction, {**rest, "ready_at": database.clock.now() + database.settings.state_delay_s})
+        table_document = {name: value for name, value in table.document.items() if name != "import"}
+        database.catalog.save(
+            transaction, {**table_document, "ready_at": database.clock.now() + database.settings.state_delay_s}
+        )
 
-    database.alter(work)
+    database.alter(finish)
 
 
-def _importing(view: StoreView, document: Document) -> Table | None:
+def _importing_table(view: StoreView, document: Document) -> Table | None:
     """Return the table of an import, or None if the table was dropped."""
     table = stored_table(view, document["table"])
     return table if table is not None and table.document.get("import") == jobs.arn_of(document) else None
@@ -134,7 +136,7 @@ class _Import:
 
     database: Database
     document: Document
-    hold: Hold
+    claim: JobClaim
     progress: ImportProgress = field(init=False)
     table: Table = field(init=False)
     batch: list[_Write] = field(default_factory=list)
@@ -154,13 +156,13 @@ class _Import:
             return
         if key > progress.key:
             progress.key, progress.entries = key, 0
-        count = import_files.Count()
+        count = import_files.ByteCount()
         bucket = self.document["description"]["S3BucketSource"]["S3Bucket"]
         try:
             with buckets.reading(bucket, key) as file:
                 entries = import_files.entries(file, self._compression, self._csv, count)
                 for entry in islice(entries, progress.entries, None):
-                    self._take(entry)
+                    self._add(entry)
         except MalformedError as error:
             self._reject(str(error))
         except (OSError, BucketError) as error:
@@ -168,12 +170,12 @@ class _Import:
         progress.size += count.size
         progress.key, progress.entries = key + "\x00", 0  # this object is complete
 
-    def _take(self, entry: import_files.Entry) -> None:
-        if isinstance(entry, Rejected):
+    def _add(self, entry: import_files.Entry) -> None:
+        if isinstance(entry, RejectedItem):
             self._reject(entry)
             return
         try:
-            write = _checked(self.table, entry)
+            write = _validated_write(self.table, entry)
         except (ValidationError, SerializationError) as error:
             self._reject(error.message)
             return
@@ -196,39 +198,39 @@ class _Import:
             progress.first_error = (progress.key, progress.entries, [fault])
         progress.entries += 1
         progress.errors += 1
-        self.hold.beat()
+        self.claim.heartbeat()
 
     def write(self) -> None:
         """Write the current batch of imported items, and store the progress of the import in the same transaction."""
         batch, progress = self.batch, self.progress.document()
 
-        def work(transaction: Transaction) -> None:
-            document = self.hold.confirm(transaction)
+        def write_batch(transaction: Transaction) -> None:
+            document = self.claim.confirm(transaction)
             _write(transaction, self._current(transaction), batch)
-            self.hold.save(transaction, {**document, "progress": progress})
+            self.claim.save(transaction, {**document, "progress": progress})
 
-        self.hold.beat()
-        self.database.store.write(work)
+        self.claim.heartbeat()
+        self.database.store.write(write_batch)
         self.batch, self.batch_bytes = [], 0
 
     def _current(self, view: StoreView) -> Table:
-        table = _importing(view, self.document)
+        table = _importing_table(view, self.document)
         if table is None:
             raise TransferError("TableNotFoundException", messages.TABLE_TAKEN_AWAY)
         return table
 
 
-def _csv_of(described: dict[str, Any], table: Table) -> Csv:
+def _csv_of(described: dict[str, Any], table: Table) -> CsvOptions:
     options = (described.get("InputFormatOptions") or {}).get("Csv") or {}
     kinds = {
         name: kind
         for schema in (table.key.schema, *(index.key.schema for index in table.indexes.values()))
         for name, kind in (*schema.partition, *schema.sort)
     }
-    return Csv(options.get("Delimiter") or ",", options.get("HeaderList"), kinds)
+    return CsvOptions(options.get("Delimiter") or ",", options.get("HeaderList"), kinds)
 
 
-def _checked(table: Table, item: dict[str, Any]) -> _Write:
+def _validated_write(table: Table, item: dict[str, Any]) -> _Write:
     """Validate an imported item and return the write for it. Raises ValidationError if the item is invalid for the
     table.
     """
@@ -242,14 +244,16 @@ def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
     """Write a batch of items and their index entries. A table that is being imported has no streams or other dependent
     data.
     """
-    last = {key: (key, item, new) for key, item, new in batch}
+    last_writes = {key: (key, item, new) for key, item, new in batch}
     if not table.blind:
-        for key, old in _olds(transaction, table, last):
+        for key, old in _overwritten_items(transaction, table, last_writes):
             versions.delete_blindly(transaction, table, key, old)
-    versions.change_blindly(transaction, table, list(last.values()))
+    versions.change_blindly(transaction, table, list(last_writes.values()))
 
 
-def _olds(transaction: Transaction, table: Table, keys: dict[bytes, _Write]) -> Iterator[tuple[bytes, Item]]:
+def _overwritten_items(
+    transaction: Transaction, table: Table, keys: dict[bytes, _Write]
+) -> Iterator[tuple[bytes, Item]]:
     """Yield the stored key and the attributes of each existing item that a batch will overwrite. `keys` maps the stored
     keys to the writes of the batch.
     """

@@ -23,7 +23,7 @@ import orjson
 from keyplan import limits
 from keyplan.dynamodb.messages import exports as messages
 from keyplan.engine.store.rows import StoreView, Transaction
-from keyplan.engine.transfer.errors import LostError, StoppedError
+from keyplan.engine.transfer.errors import ClaimLostError, StoppedError
 from keyplan.errors import LimitExceededError, ValidationError
 
 if TYPE_CHECKING:
@@ -98,12 +98,12 @@ def _purge(transaction: Transaction, kind: str, now: float) -> None:
 
 def check_number(documents: list[Document], kind: str) -> None:
     """Raise LimitExceededError if the number of exports or imports in progress has reached the limit."""
-    most = limits.EXPORTS_AT_ONCE if kind == EXPORT else limits.IMPORTS_AT_ONCE
-    if sum(status_of(document) == IN_PROGRESS for document in documents) >= most:
-        raise LimitExceededError(messages.too_many_jobs(f"{kind}s", most))
+    limit = limits.EXPORTS_AT_ONCE if kind == EXPORT else limits.IMPORTS_AT_ONCE
+    if sum(status_of(document) == IN_PROGRESS for document in documents) >= limit:
+        raise LimitExceededError(messages.too_many_jobs(f"{kind}s", limit))
 
 
-def with_token(documents: list[Document], token: str, now: float) -> Document | None:
+def find_by_token(documents: list[Document], token: str, now: float) -> Document | None:
     """Return the export or import job that was started with this client token. Return None if no such job exists.
 
     A token is valid until eight hours after the end of its job.
@@ -115,7 +115,7 @@ def with_token(documents: list[Document], token: str, now: float) -> Document | 
     return None
 
 
-class Hold:
+class JobClaim:
     """The claim of a runner (an engine's thread) on an export or import job."""
 
     def __init__(self, database: Database, runner: str, document: Document, stop: threading.Event) -> None:
@@ -123,28 +123,28 @@ class Hold:
         self._runner = runner
         self._kind, self._arn = document["kind"], arn_of(document)
         self._stop = stop
-        self._beaten_at = database.clock.monotonic()
+        self._heartbeat_at = database.clock.monotonic()
 
-    def beat(self) -> None:
+    def heartbeat(self) -> None:
         """Record a heartbeat of the export or import job, unless one was recorded in the last few seconds.
 
-        Raises StoppedError if the engine is being closed, and LostError if the job does not belong to this runner any
-        longer.
+        Raises StoppedError if the engine is being closed, and ClaimLostError if the job does not belong to this runner
+        any longer.
         """
         if self._stop.is_set():
             raise StoppedError
         now = self._database.clock.monotonic()
-        if now - self._beaten_at >= BEAT_S:
-            self._beaten_at = now
+        if now - self._heartbeat_at >= BEAT_S:
+            self._heartbeat_at = now
             self._database.store.write(lambda transaction: self.save(transaction, self.confirm(transaction)))
 
     def confirm(self, transaction: Transaction) -> Document:
-        """Return the stored document of the export or import job. Raises LostError unless the job still belongs to this
-        runner.
+        """Return the stored document of the export or import job. Raises ClaimLostError unless the job still belongs to
+        this runner.
         """
         document = find(transaction, self._kind, self._arn)
         if document is None or status_of(document) != IN_PROGRESS or document["runner"] != self._runner:
-            raise LostError
+            raise ClaimLostError
         return document
 
     def save(self, transaction: Transaction, document: Document) -> None:
@@ -155,30 +155,30 @@ class Hold:
         """End the export or import job with the status `status`, and return the job's document.
 
         `transaction` is the transaction in which the related changes are made. `members` are added to the job's
-        description. Raises LostError if the job does not belong to this runner any longer.
+        description. Raises ClaimLostError if the job does not belong to this runner any longer.
         """
         document = self.confirm(transaction)
-        ended = {_STATUS[self._kind]: status, "EndTime": round(self._database.clock.now(), 3), **members}
-        document = {**document, "description": {**document["description"], **ended}, "runner": None}
+        members_at_end = {_STATUS[self._kind]: status, "EndTime": round(self._database.clock.now(), 3), **members}
+        document = {**document, "description": {**document["description"], **members_at_end}, "runner": None}
         save(transaction, document)
         return document
 
     def release(self) -> None:
         """Give up the claim on the export or import job, so that another runner can claim it.
 
-        Raises LostError if the job does not belong to this runner any longer.
+        Raises ClaimLostError if the job does not belong to this runner any longer.
         """
 
-        def work(transaction: Transaction) -> None:
+        def give_up(transaction: Transaction) -> None:
             save(transaction, {**self.confirm(transaction), "runner": None})
 
-        self._database.store.write(work)
+        self._database.store.write(give_up)
 
 
 _DIGEST_BYTES = 8
 _GROUP_BYTES = 8
 _DEFAULT_PAGE = 10
-_LEAST_BYTES = 56  # tokens have at least 112 hexadecimal digits, in groups of 16
+_MIN_BYTES = 56  # tokens have at least 112 hexadecimal digits, in groups of 16
 
 Order = Callable[[str], Any]
 """A function that returns the sort key of an export or import job, given the job's ARN. Jobs are listed in descending
@@ -186,7 +186,7 @@ order of their sort keys.
 """
 
 
-def listed(database: Database, kind: str) -> list[Document]:
+def list_jobs(database: Database, kind: str) -> list[Document]:
     """Return the exports or imports, depending on `kind`, that ListExports or ListImports can return. If one of them is
     in progress, wake the background thread.
     """
@@ -197,7 +197,7 @@ def listed(database: Database, kind: str) -> list[Document]:
     return [document for document in jobs if document["description"]["StartTime"] > since]
 
 
-def find_listed(database: Database, kind: str, arn: str) -> Document | None:
+def find_listed_job(database: Database, kind: str, arn: str) -> Document | None:
     """Return the export or import with this ARN, or None if it is not listed. If it is in progress, wake the background
     thread.
     """
@@ -217,23 +217,23 @@ def page(
     """
     ordered = sorted(documents, key=lambda document: order(arn_of(document)), reverse=True)
     if token is not None:
-        after = order(_arn_of_token(kind, token))
-        ordered = [document for document in ordered if order(arn_of(document)) < after]
+        last_position = order(_arn_of_token(kind, token))
+        ordered = [document for document in ordered if order(arn_of(document)) < last_position]
     size = size or _DEFAULT_PAGE
-    more = _token(kind, arn_of(ordered[size - 1])) if len(ordered) > size else None
-    return ordered[:size], more
+    next_token = _token(kind, arn_of(ordered[size - 1])) if len(ordered) > size else None
+    return ordered[:size], next_token
 
 
 def _token(kind: str, arn: str) -> str:
     content = arn.encode()
-    content += b"\x00" * max(-len(content) % _GROUP_BYTES, _LEAST_BYTES - _DIGEST_BYTES - len(content))
+    content += b"\x00" * max(-len(content) % _GROUP_BYTES, _MIN_BYTES - _DIGEST_BYTES - len(content))
     return (_digest(kind, content) + content).hex()
 
 
 def _arn_of_token(kind: str, token: str) -> str:
     try:
-        read = bytes.fromhex(token)
-        digest, content = read[:_DIGEST_BYTES], read[_DIGEST_BYTES:]
+        decoded = bytes.fromhex(token)
+        digest, content = decoded[:_DIGEST_BYTES], decoded[_DIGEST_BYTES:]
         if digest == _digest(kind, content):
             return content.rstrip(b"\x00").decode()
     except ValueError:

@@ -17,15 +17,15 @@ from keyplan.engine.database import Database
 from keyplan.engine.store.failures import Failure
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.transfer import jobs
-from keyplan.engine.transfer.errors import LostError, StoppedError, TransferError
-from keyplan.engine.transfer.jobs import Document, Hold
+from keyplan.engine.transfer.errors import ClaimLostError, StoppedError, TransferError
+from keyplan.engine.transfer.jobs import Document, JobClaim
 from keyplan.errors import EngineClosedError, StorageError
 
 LEASE_S = 30.0
 INTERNAL = "InternalServerError"
 
-Run: TypeAlias = Callable[[Database, Document, Hold], None]
-Fail: TypeAlias = Callable[[Database, Hold, str, str], None]
+Run: TypeAlias = Callable[[Database, Document, JobClaim], None]
+Fail: TypeAlias = Callable[[Database, JobClaim, str, str], None]
 
 _log = logging.getLogger(__name__)
 
@@ -47,15 +47,15 @@ class Jobs(Worker[Document]):
 
     def _run(self) -> None:
         try:
-            while (document := self._next()) is not None:
-                self._work(document)
+            while (document := self._claim_next()) is not None:
+                self._run_job(document)
         except EngineClosedError:
             return
         except (StorageError, Failure):
             # The job stays pending. The next request that describes or lists jobs wakes a new thread.
             _log.exception("exports and imports were interrupted")
 
-    def _next(self) -> Document | None:
+    def _claim_next(self) -> Document | None:
         """Claim the next export or import job and return it. Return None if no job is in progress.
 
         While all jobs are being run by other runners, this method waits. With a ManualClock, it returns None instead,
@@ -64,7 +64,7 @@ class Jobs(Worker[Document]):
         clock = self._database.clock
         while pending := self._next_tasks():
             for document in pending:
-                claimed = self._database.store.write(partial(self._take, document))
+                claimed = self._database.store.write(partial(self._claim, document))
                 if claimed is not None:
                     return claimed
             if isinstance(clock, ManualClock):  # a wait would not advance its time
@@ -72,7 +72,7 @@ class Jobs(Worker[Document]):
             clock.wait(self._stop, jobs.BEAT_S)
         return None
 
-    def _take(self, candidate: Document, transaction: Transaction) -> Document | None:
+    def _claim(self, candidate: Document, transaction: Transaction) -> Document | None:
         document = jobs.find(transaction, candidate["kind"], jobs.arn_of(candidate))
         if document is None or jobs.status_of(document) != jobs.IN_PROGRESS:
             return None
@@ -83,25 +83,25 @@ class Jobs(Worker[Document]):
         jobs.save(transaction, document)
         return document
 
-    def _work(self, document: Document) -> None:
+    def _run_job(self, document: Document) -> None:
         run, fail = _export() if document["kind"] == jobs.EXPORT else _import()
-        hold = Hold(self._database, self._runner, document, self._stop)
+        claim = JobClaim(self._database, self._runner, document, self._stop)
         try:
             try:
                 if self._database.buckets is None:
                     raise TransferError(INTERNAL, messages.BUCKETS_GONE)
-                run(self._database, document, hold)
+                run(self._database, document, claim)
             except TransferError as error:
-                fail(self._database, hold, error.code, error.message)
-            except (StoppedError, LostError, EngineClosedError, StorageError, Failure):
+                fail(self._database, claim, error.code, error.message)
+            except (StoppedError, ClaimLostError, EngineClosedError, StorageError, Failure):
                 raise
             except Exception:  # noqa: BLE001 - logged below, because the job must not stay in progress
                 _log.exception("%s failed", jobs.arn_of(document))
-                fail(self._database, hold, INTERNAL, messages.INTERRUPTED)
+                fail(self._database, claim, INTERNAL, messages.INTERRUPTED)
         except StoppedError:
-            with suppress(LostError):
-                hold.release()
-        except LostError:
+            with suppress(ClaimLostError):
+                claim.release()
+        except ClaimLostError:
             return
 
 
