@@ -14,14 +14,14 @@ from tests.streams.shop import Shop
 
 from keyplan import Inserted, connect
 from keyplan.engine.engine import Engine
-from keyplan.streams import FileCheckpoints, Runner, Seen, TableCheckpoints
+from keyplan.streams import FileCheckpoints, HandledChanges, Runner, TableCheckpoints
 
 SHARDS = 2
 
 
 def make(shop: Shop, db: Any) -> None:
     """Declare the consumer, which counts an order once however often it is delivered."""
-    marks = Seen()
+    marks = HandledChanges()
 
     @shop.table.on_change(shop.Order)
     def count(change: Inserted[Any]) -> None:

@@ -15,11 +15,11 @@ from keyplan.engine.engine import Engine
 from keyplan.streams import (
     ConsumerStoppedError,
     Failure,
-    GivenUp,
     JsonLinesFolder,
-    Retrying,
+    RecordGivenUp,
+    RetryScheduled,
     TableDestination,
-    Trouble,
+    TemporaryFailure,
     failure_table,
     redrive,
 )
@@ -58,8 +58,8 @@ def test_a_failed_delivery_is_retried_after_a_wait_and_before_later_changes(worl
     assert got == [0, 1]
     patiently(world, runner)
     assert got == [0, 1, 1, 1, 2]
-    waits = [notice.wait_s for notice in world.notices_of(Retrying)]
-    assert [notice.attempts for notice in world.notices_of(Retrying)] == [1, 2]
+    waits = [notice.wait_s for notice in world.notices_of(RetryScheduled)]
+    assert [notice.attempts for notice in world.notices_of(RetryScheduled)] == [1, 2]
     assert 0 <= waits[0] <= 1.0
     assert 0 <= waits[1] <= 2.0
     assert "Flaky: not yet" in str(world.notices[0])
@@ -102,7 +102,7 @@ def test_bisecting_finds_the_one_bad_record_among_a_hundred(world: World, tmp_pa
     assert calls.count(1) >= 3, "alone it was tried three times"
     assert failure.attempts == total.retried + 1 <= 10
     assert (total.delivered, total.failed) == (99, 1)
-    assert world.notices_of(GivenUp)[0].failure == failure
+    assert world.notices_of(RecordGivenUp)[0].failure == failure
 
 
 def test_without_bisecting_the_whole_batch_goes_to_the_destination(inside: World, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_no_record_is_skipped_while_its_destination_fails(inside: World) -> None
         assert runner.run_once().waiting == 1
         inside.clock.advance(60)
     assert got == [0], "the handler is not asked again: it has been given up"
-    assert "disk full" in str(inside.notices_of(Trouble)[0])
+    assert "disk full" in str(inside.notices_of(TemporaryFailure)[0])
     dead.works = True
     runner.run_once()
     assert got == [0, 1]
@@ -296,7 +296,7 @@ def test_a_destination_with_a_missing_table_is_reported_with_a_fix(over_http: Wo
     shop.orders(over_http.db, 1)
     runner = over_http.runner(destinations={"dead": TableDestination(over_http.db)})
     assert runner.run_once().failed == 0
-    (trouble,) = over_http.notices_of(Trouble)
+    (trouble,) = over_http.notices_of(TemporaryFailure)
     assert "missing table keyplan-failures for failed records: create it" in trouble.error
     over_http.db.create_tables(failure_table())
     over_http.clock.advance(60)

@@ -30,7 +30,7 @@ from keyplan.streams import (
     Notice,
     Runner,
     TableCheckpoints,
-    Trouble,
+    TemporaryFailure,
 )
 
 LONG_S = 240.0
@@ -470,7 +470,7 @@ def test_the_thread_continues_when_the_service_recovers(inside: World) -> None:
     shop.orders(inside.db, 1)
     assert came.wait(LONG_S)
     runner.stop()
-    assert [type(notice) for notice in notices] == [Trouble, Trouble]
+    assert [type(notice) for notice in notices] == [TemporaryFailure, TemporaryFailure]
 
 
 def test_run_once_raises_if_the_service_is_unavailable(inside: World) -> None:

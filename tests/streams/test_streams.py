@@ -15,7 +15,15 @@ from keyplan.client.errors import UnavailableError
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer
-from keyplan.streams import FileCheckpoints, Gap, JsonLinesFolder, Runner, StreamReplaced, TableCheckpoints, Trouble
+from keyplan.streams import (
+    FileCheckpoints,
+    Gap,
+    JsonLinesFolder,
+    Runner,
+    StreamReplaced,
+    TableCheckpoints,
+    TemporaryFailure,
+)
 from keyplan.streams.notices import Notice
 from keyplan.streams.streams import Shard, TableStream, ready_shards
 
@@ -154,7 +162,7 @@ def test_a_throttled_shard_is_not_read_for_a_while(script: Script) -> None:
     runner = script.runner()
     assert runner.run_once().read == 0
     (notice,) = script.notices
-    assert isinstance(notice, Trouble)
+    assert isinstance(notice, TemporaryFailure)
     assert "two readers at most" in str(notice)
     script.clock.advance(60)
     runner.run_once()

@@ -176,8 +176,8 @@ class FileCheckpoints:
         """
         self._store(lease, replace(lease, owner=None, until_s=0.0))
 
-    def _store(self, current: ShardLease, then: ShardLease) -> None:
-        """Replace the stored lease `current` with `then`.
+    def _store(self, current: ShardLease, new: ShardLease) -> None:
+        """Replace the stored lease `current` with `new`.
 
         Raises LeaseLostError if another runner has acquired the shard since.
         """
@@ -186,7 +186,7 @@ class FileCheckpoints:
             stored = _lease_of(current.consumer, current.shard, entry.get("lanes", {}).get(current.shard, {}))
             if (stored.fence, stored.owner) != (current.fence, current.owner):
                 raise LeaseLostError(f"{current.consumer}: {current.shard} is now read by {stored.owner or 'nobody'}")
-            entry["lanes"][current.shard] = _plain(then)
+            entry["lanes"][current.shard] = _plain(new)
 
         self._change(current.consumer, change)
 

@@ -20,7 +20,7 @@ from keyplan.streams.streams import Service
 Item = dict[str, Any]
 
 
-class OwnTable:
+class RunnerTable:
     """A table in which runners store their own data. It is accessed by its physical name.
 
     Methods raise ServiceError for rejected requests, and RunError if the database cannot be reached.
@@ -48,7 +48,7 @@ class OwnTable:
         self.name = self.service.table_name(declare(name))
         self.creates = self.service.is_embedded if create is None else create
 
-    def make(self) -> None:
+    def create(self) -> None:
         """Create the table, or verify that the existing table matches its declaration."""
         self.service.create(self._declare(self.name))
 
@@ -87,7 +87,7 @@ class OwnTable:
 
 
 DEFAULT_NAME = "keyplan-checkpoints"
-_KEPT_S = 7 * 24 * 3600
+_RETENTION_S = 7 * 24 * 3600
 _REMEDY = (
     "for checkpoints: create it (consumer, what: both String; TTL expires_at), or let the runner create it:"
     " Runner(..., checkpoints=TableCheckpoints(db, create=True))"
@@ -122,7 +122,7 @@ class TableCheckpoints:
         `create` determines whether a missing table is created. By default, a missing table is created only for an
         engine in this process.
         """
-        self._table = OwnTable(db, checkpoint_table, table, remedy=_REMEDY, create=create, clock=clock)
+        self._table = RunnerTable(db, checkpoint_table, table, remedy=_REMEDY, create=create, clock=clock)
         self._service, self.table = self._table.service, self._table.name
 
     def prepare(self) -> None:
@@ -131,7 +131,7 @@ class TableCheckpoints:
         Raises TableMissingError if the table does not exist and must not be created.
         """
         if self._table.creates:
-            self._table.make()
+            self._table.create()
         else:
             self._table.check()
 
@@ -156,7 +156,7 @@ class TableCheckpoints:
 
         If the consumer was started before, change nothing and return False.
         """
-        item = _key(consumer, "start")
+        item = _table_key(consumer, "start")
         if begins_at_s is not None:
             item["begins_at"] = {"N": repr(begins_at_s)}
         request = {"TableName": self.table, "Item": item, "ConditionExpression": "attribute_not_exists(consumer)"}
@@ -164,11 +164,11 @@ class TableCheckpoints:
 
     def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> ShardLease | None:
         """Acquire a shard for a consumer until `until_s`, and return the lease, or None if the shard is not free."""
-        answer = self._call_conditional(
+        response = self._call_conditional(
             "UpdateItem",
             {
                 "TableName": self.table,
-                "Key": _key(consumer, f"shard/{shard}"),
+                "Key": _table_key(consumer, f"shard/{shard}"),
                 "UpdateExpression": "SET #owner = :runner, #until = :until,"
                 " #fence = if_not_exists(#fence, :none) + :one",
                 "ConditionExpression": "(attribute_not_exists(#done) OR #done = :false) AND"
@@ -185,7 +185,7 @@ class TableCheckpoints:
                 "ReturnValues": "ALL_NEW",
             },
         )
-        return None if answer is None else _lease_of(answer["Attributes"])
+        return None if response is None else _lease_of(response["Attributes"])
 
     def save(self, lease: ShardLease) -> None:
         """Store the lease's position and expiry time.
@@ -199,32 +199,32 @@ class TableCheckpoints:
 
         Raises LeaseLostError if another runner has acquired the shard since.
         """
-        self._store(lease, {}, removed=("owner", "until"))
+        self._store(lease, {}, removed_names=("owner", "until"))
 
-    def _store(self, lease: ShardLease, changes: Item, *, removed: tuple[str, ...] = ()) -> None:
-        """Store a shard lease. Set the attributes in `changes`, and remove the attributes in `removed`.
+    def _store(self, lease: ShardLease, changes: Item, *, removed_names: tuple[str, ...] = ()) -> None:
+        """Store a shard lease. Set the attributes in `changes`, and remove the attributes in `removed_names`.
 
         Raises LeaseLostError if another runner has acquired the shard since.
         """
-        sets: Item = {"done": {"BOOL": lease.done}, **changes}
+        values: Item = {"done": {"BOOL": lease.done}, **changes}
         if lease.position is not None:
-            sets["position"] = {"S": str(lease.position)}
+            values["position"] = {"S": str(lease.position)}
         if lease.starts is not None:
-            sets["starts"] = {"S": str(lease.starts)}
+            values["starts"] = {"S": str(lease.starts)}
         if lease.done:
-            sets["expires_at"] = {"N": str(int(self._service.clock.now()) + _KEPT_S)}
-        update = "SET " + ", ".join(f"#{name} = :{name}" for name in sets)
-        if removed:
-            update += " REMOVE " + ", ".join(f"#{name}" for name in removed)
+            values["expires_at"] = {"N": str(int(self._service.clock.now()) + _RETENTION_S)}
+        update = "SET " + ", ".join(f"#{name} = :{name}" for name in values)
+        if removed_names:
+            update += " REMOVE " + ", ".join(f"#{name}" for name in removed_names)
         request = {
             "TableName": self.table,
-            "Key": _key(lease.consumer, f"shard/{lease.shard}"),
+            "Key": _table_key(lease.consumer, f"shard/{lease.shard}"),
             "UpdateExpression": update,
             "ConditionExpression": "#fence = :fence",
-            "ExpressionAttributeNames": {f"#{name}": name for name in ("fence", *sets, *removed)},
+            "ExpressionAttributeNames": {f"#{name}": name for name in ("fence", *values, *removed_names)},
             "ExpressionAttributeValues": {
                 ":fence": {"N": str(lease.fence)},
-                **{f":{name}": value for name, value in sets.items()},
+                **{f":{name}": value for name, value in values.items()},
             },
         }
         if self._call_conditional("UpdateItem", request) is None:
@@ -233,15 +233,15 @@ class TableCheckpoints:
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
         """Record that a runner of the consumer is alive until `until_s`."""
         item = {
-            **_key(consumer, f"runner/{runner}"),
+            **_table_key(consumer, f"runner/{runner}"),
             "until": {"N": repr(until_s)},
-            "expires_at": {"N": str(int(until_s) + _KEPT_S)},
+            "expires_at": {"N": str(int(until_s) + _RETENTION_S)},
         }
         self._table.put(item)
 
     def withdraw(self, consumer: str, runner: str) -> None:
         """Remove a runner from the stored state of the consumer."""
-        self._service.call("DeleteItem", {"TableName": self.table, "Key": _key(consumer, f"runner/{runner}")})
+        self._service.call("DeleteItem", {"TableName": self.table, "Key": _table_key(consumer, f"runner/{runner}")})
 
     def _call_conditional(self, operation: str, request: Item) -> Item | None:
         """Run a conditional write and return its response, or None if the condition failed."""
@@ -253,8 +253,8 @@ class TableCheckpoints:
             return None
 
 
-def _key(consumer: str, what: str) -> Item:
-    return {"consumer": {"S": consumer}, "what": {"S": what}}
+def _table_key(consumer: str, sort_key: str) -> Item:
+    return {"consumer": {"S": consumer}, "what": {"S": sort_key}}
 
 
 def _lease_of(item: Item) -> ShardLease:

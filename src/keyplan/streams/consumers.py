@@ -74,7 +74,7 @@ Changes = tuple[ItemChange[Any], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Sorted:
+class SortedRecord:
     """A stream record, and the readers that convert its old and new image to entities.
 
     A reader is None if the image is absent or does not belong to an entity.
@@ -94,15 +94,15 @@ class RecordSorter:
         self._reader = EntityMatcher(entities, table.entities).reader
         self._by_key = table.schema.discriminator is None
 
-    def sort(self, record: StreamRecord) -> Sorted:
+    def sort(self, record: StreamRecord) -> SortedRecord:
         """Return the record and the readers that convert its images to entities."""
         old, new = record.old, record.new
         if old is None or new is None or not self._by_key or (OWNER in old) != (OWNER in new):
-            return Sorted(record, self._one(old), self._one(new))
+            return SortedRecord(record, self._reader_of(old), self._reader_of(new))
         reader = self._reader(new)  # both images have the same key, which determines the entity
-        return Sorted(record, reader, reader)
+        return SortedRecord(record, reader, reader)
 
-    def _one(self, image: Item | None) -> Reader | None:
+    def _reader_of(self, image: Item | None) -> Reader | None:
         return None if image is None else self._reader(image)
 
 
@@ -118,9 +118,9 @@ class BoundConsumer:
     """
     declared: Consumer
     entities: frozenset[EntitySpec]
-    passes: Filter | None
+    matches: Filter | None
 
-    def changes(self, sorted_record: Sorted) -> Changes:
+    def changes(self, sorted_record: SortedRecord) -> Changes:
         """Return the changes in a stream record that the consumer receives. The list can be empty.
 
         Each call creates new objects. Raises RunError for an image that does not match the declaration of its entity.
@@ -132,15 +132,15 @@ class BoundConsumer:
         if old is None and new is None:
             return ()
         if record.event_name == "INSERT":
-            return self._one("inserted", record, None, new)
+            return self._changes_of_event("inserted", record, None, new)
         if record.event_name == "REMOVE":
-            return self._one("expired" if record.by_service else "removed", record, old, None)
+            return self._changes_of_event("expired" if record.by_service else "removed", record, old, None)
         if old is new or record.old is None or record.new is None:
-            return self._one("modified", record, old or new, new or old)
+            return self._changes_of_event("modified", record, old or new, new or old)
         # The item now belongs to a different entity, or to no entity.
         return (
-            *self._one("removed", record, old, None, ":removed"),
-            *self._one("inserted", record, None, new, ":inserted"),
+            *self._changes_of_event("removed", record, old, None, ":removed"),
+            *self._changes_of_event("inserted", record, None, new, ":inserted"),
         )
 
     def needs_more_than(self, view: str) -> bool:
@@ -158,13 +158,13 @@ class BoundConsumer:
         for change in changes:
             function(change)
 
-    def _one(
+    def _changes_of_event(
         self, event: EventName, record: StreamRecord, old: Reader | None, new: Reader | None, suffix: str = ""
     ) -> Changes:
         if event not in self.declared.events or (old is None and new is None):
             return ()
-        change = _MAKE[event](record, old, new, record.event_id + suffix)
-        return (change,) if self.passes is None or self.passes(change) else ()
+        change = _CHANGE_MAKERS[event](record, old, new, record.event_id + suffix)
+        return (change,) if self.matches is None or self.matches(change) else ()
 
 
 def _inserted(record: StreamRecord, _old: Reader | None, new: Reader | None, event_id: str) -> ItemChange[Any]:
@@ -189,7 +189,7 @@ def _expired(record: StreamRecord, old: Reader | None, _new: Reader | None, even
     return Expired(record.sequence_number, event_id, record.at_s, old.entity(record.old or {}))
 
 
-_MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str], ItemChange[Any]]] = {
+_CHANGE_MAKERS: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str], ItemChange[Any]]] = {
     "inserted": _inserted,
     "modified": _modified,
     "removed": _removed,
@@ -197,14 +197,16 @@ _MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str
 }
 
 
-def bind(table: Table, real_name: str, consumers: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
+def bind_consumers(
+    table: Table, real_name: str, consumers: Sequence[Callable[..., Any] | str] | None
+) -> list[BoundConsumer]:
     """Return a bound consumer for each of the table's consumers in `consumers`, or for all of them if `consumers` is
     None.
 
     `consumers` contains functions or consumer names. Raises ConsumerSetupError if a consumer does not exist or cannot
     run.
     """
-    declared = table.consumers if consumers is None else [_named(table, name) for name in consumers]
+    declared = table.consumers if consumers is None else [_find_consumer(table, name) for name in consumers]
     if not declared:
         raise ConsumerSetupError(f"table {table.name} has no consumer: declare one with @table.on_change(...)")
     names = [consumer.name for consumer in declared]
@@ -233,7 +235,7 @@ def with_handlers(
     table: Table, bound: Sequence[BoundConsumer], handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]]
 ) -> list[BoundConsumer]:
     """Return copies of the consumers that call the functions in `handlers` instead of their declared functions."""
-    by_name = {_named(table, consumer_name).name: handler for consumer_name, handler in handlers.items()}
+    by_name = {_find_consumer(table, consumer_name).name: handler for consumer_name, handler in handlers.items()}
     for name, handler in by_name.items():
         _check_callable(name, handler)
     return [
@@ -262,7 +264,7 @@ def sorter_of(table: Table, consumers: Sequence[BoundConsumer]) -> RecordSorter:
     )
 
 
-def _named(table: Table, name: Callable[..., Any] | str) -> Consumer:
+def _find_consumer(table: Table, name: Callable[..., Any] | str) -> Consumer:
     for consumer in table.consumers:
         if name in (consumer.name, consumer.function):
             return consumer

@@ -19,9 +19,9 @@ from keyplan import limits
 from keyplan.client.requests import jittered_s
 from keyplan.clock import Clock
 from keyplan.streams.checkpoints import ShardLease
-from keyplan.streams.consumers import BoundConsumer, Changes, Sorted
+from keyplan.streams.consumers import BoundConsumer, Changes, SortedRecord
 from keyplan.streams.failures import Destination
-from keyplan.streams.notices import GivenUp, Notify, Retrying, Trouble
+from keyplan.streams.notices import Notify, RecordGivenUp, RetryScheduled, TemporaryFailure
 from keyplan.streams.records import Failure, error_text, trace_of
 
 
@@ -67,19 +67,19 @@ class Counts:
 class Segment:
     """A sequence of stream records that are delivered together, and the state of their delivery."""
 
-    records: list[Sorted]
+    records: list[SortedRecord]
     changes: list[Changes] | None
     """The changes in each record of the segment, or None if they must be created again.
 
     They must be created again after a failed attempt, because the handler may have altered the objects.
     """
-    upto: int
+    end_position: int
     """The consumer's position in the shard after this segment has been handled."""
     error: Exception | None = None
     """An error that makes delivery impossible, such as an image that does not match its entity, or None."""
     attempts: int = 0
     """The number of attempts to deliver this segment."""
-    before: int = 0
+    earlier_attempts: int = 0
     """The number of attempts to deliver these records in a larger segment, of which this segment is one half."""
     failures: list[Failure] = field(default_factory=list)
     """The failed records to send to the destination, after the last attempt to deliver them has failed."""
@@ -125,7 +125,7 @@ class Track:
         """Return True if no records of the shard have been read yet."""
         return self.position is None and self.page_end is None
 
-    def take(self, records: Sequence[Sorted], counts: Counts) -> None:
+    def add_records(self, records: Sequence[SortedRecord], counts: Counts) -> None:
         """Add a page of records from the shard to the track, divided into segments."""
         if not records:
             return
@@ -137,15 +137,15 @@ class Track:
             consumed += len(segment.records)
         counts.skipped += len(records) - consumed
         if self.segments:
-            self.segments[-1].upto = self.page_end
+            self.segments[-1].end_position = self.page_end
         else:
             self._move(self.page_end, len(records))
 
-    def pass_first(self) -> None:
+    def complete_first(self) -> None:
         """Remove the first segment, whose records have been handled, and move the consumer's position past it."""
         segment = self.segments.popleft()
         self.failures_in_a_row = 0
-        self._move(segment.upto, len(segment.records))
+        self._move(segment.end_position, len(segment.records))
 
     def _move(self, position: int, records: int) -> None:
         self.position = position
@@ -155,13 +155,15 @@ class Track:
         """Replace the first segment with its two halves."""
         segment = self.segments.popleft()
         middle = len(segment.records) // 2
-        left, right = segment.records[:middle], segment.records[middle:]
-        before = segment.before + segment.attempts
-        self.segments.appendleft(Segment(right, None, segment.upto, before=before))
-        self.segments.appendleft(Segment(left, None, left[-1].record.sequence, before=before))
+        first_half, second_half = segment.records[:middle], segment.records[middle:]
+        earlier_attempts = segment.earlier_attempts + segment.attempts
+        self.segments.appendleft(Segment(second_half, None, segment.end_position, earlier_attempts=earlier_attempts))
+        self.segments.appendleft(
+            Segment(first_half, None, first_half[-1].record.sequence, earlier_attempts=earlier_attempts)
+        )
 
 
-def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: float | None) -> list[Segment]:
+def _segments(consumer: BoundConsumer, records: Sequence[SortedRecord], begins_at_s: float | None) -> list[Segment]:
     size = consumer.declared.batch if consumer.declared.takes_list else 1
     # The stream's times are in whole seconds, so records of the second in which the consumer started are delivered.
     oldest = float("-inf") if begins_at_s is None else begins_at_s // 1
@@ -184,7 +186,7 @@ def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: f
         assert batch.changes is not None, "set above"
         batch.records.append(entry)
         batch.changes.append(changes)
-        batch.upto = entry.record.sequence
+        batch.end_position = entry.record.sequence
     return segments
 
 
@@ -214,32 +216,32 @@ class Delivery:
         try:
             handled = _call(track.consumer, segment)
         except Exception as error:  # noqa: BLE001 - every exception of a handler is retried
-            return self._failed(track, segment, error, counts)
+            return self._handle_failure(track, segment, error, counts)
         counts.delivered += handled
-        track.pass_first()
+        track.complete_first()
         return True
 
-    def _failed(self, track: Track, segment: Segment, error: Exception, counts: Counts) -> bool:
+    def _handle_failure(self, track: Track, segment: Segment, error: Exception, counts: Counts) -> bool:
         segment.attempts += 1
         segment.changes = None
         declared = track.consumer.declared
-        halves = declared.bisect and len(segment.records) > 1
-        if not halves and self._is_final(declared.retries, segment):
+        is_halved = declared.bisect and len(segment.records) > 1
+        if not is_halved and self._is_final(declared.retries, segment):
             return self._give_up(track, segment, error, counts)
         counts.retried += 1
-        wait_s = self._wait(track)
+        wait_s = self._schedule_retry(track)
         self._notify(
-            Retrying(
+            RetryScheduled(
                 track.consumer.name,
                 track.lease.shard,
                 len(segment.records),
                 segment.records[0].record.event_id,
-                segment.attempts + segment.before,
+                segment.attempts + segment.earlier_attempts,
                 wait_s,
                 error_text(error),
             )
         )
-        if halves:
+        if is_halved:
             track.halve_first()
         return False
 
@@ -248,16 +250,16 @@ class Delivery:
             return segment.attempts > retries
         return self._clock.now() - segment.records[-1].record.at_s > limits.STREAM_RETENTION_S
 
-    def _wait(self, track: Track) -> float:
+    def _schedule_retry(self, track: Track) -> float:
         track.failures_in_a_row += 1
         wait_s = self._backoff.wait_s(track.failures_in_a_row, self._clock)
         track.not_before_s = self._clock.monotonic() + wait_s
         return wait_s
 
     def _give_up(self, track: Track, segment: Segment, error: Exception, counts: Counts) -> bool:
-        attempts = max(1, segment.attempts + segment.before)
-        attempt = error_text(error), trace_of(error), attempts, self._clock.now()
-        failures = [Failure(track.consumer.name, entry.record, *attempt) for entry in segment.records]
+        attempts = max(1, segment.attempts + segment.earlier_attempts)
+        error_details = error_text(error), trace_of(error), attempts, self._clock.now()
+        failures = [Failure(track.consumer.name, entry.record, *error_details) for entry in segment.records]
         if track.consumer.declared.on_failure is None:
             track.stopped = failures[0]
             return False
@@ -270,13 +272,13 @@ class Delivery:
         try:
             self._destinations[name].send(segment.failures)
         except Exception as error:  # noqa: BLE001 - no record is skipped before its destination has stored it
-            wait_s = self._wait(track)
-            self._notify(Trouble(f"{track.consumer.name}: destination {name}", wait_s, error_text(error)))
+            wait_s = self._schedule_retry(track)
+            self._notify(TemporaryFailure(f"{track.consumer.name}: destination {name}", wait_s, error_text(error)))
             return False
         for failure in segment.failures:
-            self._notify(GivenUp(failure, name))
+            self._notify(RecordGivenUp(failure, name))
         counts.failed += len(segment.failures)
-        track.pass_first()
+        track.complete_first()
         return True
 
 
@@ -285,6 +287,6 @@ def _call(consumer: BoundConsumer, segment: Segment) -> int:
     changes_by_record = segment.changes
     if changes_by_record is None:
         changes_by_record = segment.changes = [consumer.changes(entry) for entry in segment.records]
-    changes = [change for of_record in changes_by_record for change in of_record]
+    changes = [change for record_changes in changes_by_record for change in record_changes]
     consumer.call_handler(changes)
     return len(changes)

@@ -19,7 +19,7 @@ from keyplan.client.requests import Transport
 from keyplan.clock import Clock
 from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import Entity
-from keyplan.streams.checkpoints_table import OwnTable
+from keyplan.streams.checkpoints_table import RunnerTable
 from keyplan.streams.records import Failure
 
 
@@ -59,14 +59,14 @@ class JsonLinesFolder:
 
         A line that was truncated by a crash is ignored. Its record was not checkpointed, so it is delivered again.
         """
-        path, names = self.path_of(consumer), set()
+        path, event_ids = self.path_of(consumer), set()
         for line in path.read_bytes().splitlines() if path.exists() else ():
             try:
                 failure = Failure.from_plain(json.loads(line))
             except ValueError:
                 continue
-            if failure.record.event_id not in names:
-                names.add(failure.record.event_id)
+            if failure.record.event_id not in event_ids:
+                event_ids.add(failure.record.event_id)
                 yield failure
 
 
@@ -75,21 +75,21 @@ def _append(path: Path, lines: bytes) -> None:
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         size = os.fstat(file).st_size
-        torn = size > 0 and os.lseek(file, size - 1, os.SEEK_SET) >= 0 and os.read(file, 1) != b"\n"
-        left = memoryview(b"\n" + lines if torn else lines)
-        while left:
-            left = left[os.write(file, left) :]
+        is_truncated = size > 0 and os.lseek(file, size - 1, os.SEEK_SET) >= 0 and os.read(file, 1) != b"\n"
+        remaining = memoryview(b"\n" + lines if is_truncated else lines)
+        while remaining:
+            remaining = remaining[os.write(file, remaining) :]
         os.fsync(file)
     finally:
         os.close(file)
 
 
 DEFAULT_NAME = "keyplan-failures"
-_MOST_BYTES = 390_000
+_MAX_BYTES = 390_000
 """The maximum size of a failed record's JSON text in bytes, which leaves room for other attributes in an item of 400
 KB.
 """
-_MOST_TEXT = 4000
+_MAX_TEXT = 4000
 _REMEDY = "for failed records: create it (consumer, event_id: both String), or use TableDestination(db, create=True)"
 
 
@@ -121,14 +121,14 @@ class TableDestination:
         `create` determines whether a missing table is created. By default, a missing table is created only for an
         engine in this process.
         """
-        self._table = OwnTable(db, failure_table, table, remedy=_REMEDY, create=create, clock=clock)
+        self._table = RunnerTable(db, failure_table, table, remedy=_REMEDY, create=create, clock=clock)
         self.table = self._table.name
         self._creates = self._table.creates
 
     def send(self, failures: Sequence[Failure]) -> None:
         """Put an item for each failed record. Raises TableMissingError if the table does not exist."""
         if self._creates:
-            self._table.make()
+            self._table.create()
             self._creates = False
         for failure in failures:
             self._table.put(_item(failure))
@@ -141,14 +141,14 @@ class TableDestination:
 
 def _item(failure: Failure) -> dict[str, Any]:
     text = json.dumps(failure.as_plain())
-    if len(text) > _MOST_BYTES:  # JSON is written in ASCII: as many characters as bytes
+    if len(text) > _MAX_BYTES:  # JSON is written in ASCII: as many characters as bytes
         record = replace(failure.record, old=None, new=None)
-        short = replace(failure, record=record, trace=failure.trace[-_MOST_TEXT:], error=failure.error[:_MOST_TEXT])
-        text = json.dumps(short.as_plain())
+        shortened = replace(failure, record=record, trace=failure.trace[-_MAX_TEXT:], error=failure.error[:_MAX_TEXT])
+        text = json.dumps(shortened.as_plain())
     return {
         "consumer": {"S": failure.consumer},
         "event_id": {"S": failure.record.event_id},
-        "error": {"S": failure.error[:_MOST_TEXT]},
+        "error": {"S": failure.error[:_MAX_TEXT]},
         "attempts": {"N": str(failure.attempts)},
         "failed_at": {"N": repr(failure.failed_at_s)},
         "failure": {"S": text},

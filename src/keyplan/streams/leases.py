@@ -31,7 +31,7 @@ class Leases:
         self.runner, self.lease_s = runner, lease_s
         self.tracks: list[Track] = []
         self._announced: dict[str, float] = {}
-        self._looked_at_s = 0.0
+        self._renewed_at_s = 0.0
 
     def prepare(self) -> None:
         """Create the checkpoint storage, or verify that it exists."""
@@ -55,37 +55,37 @@ class Leases:
             self._announced[consumer] = now_s + self.lease_s
             self._checkpoints.announce(consumer, self.runner, now_s + self.lease_s)
 
-    def settle(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
+    def balance(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
         """Acquire or release shards for the consumer, so that this runner reads its fair share.
 
         Return the number of shards in which records were lost before the consumer could read them.
         """
-        ready = ready_shards(streams, lambda key: key in state.leases and state.leases[key].done)
+        readable_shards = ready_shards(streams, lambda key: key in state.leases and state.leases[key].done)
         now_s = self._clock.now()
-        alive = {name for name, until_s in state.runners.items() if until_s > now_s} | {self.runner}
-        share = -(-len(ready) // len(alive))
-        mine = [track for track in self.tracks if track.consumer is consumer]
-        for track in sorted(mine, key=lambda track: len(track.segments))[: max(0, len(mine) - share)]:
+        live_runners = {name for name, until_s in state.runners.items() if until_s > now_s} | {self.runner}
+        fair_share = -(-len(readable_shards) // len(live_runners))
+        tracks = [track for track in self.tracks if track.consumer is consumer]
+        for track in sorted(tracks, key=lambda track: len(track.segments))[: max(0, len(tracks) - fair_share)]:
             self.release(track)
-        self._take(consumer, state, ready, share - len(mine))
+        self._acquire_free(consumer, state, readable_shards, fair_share - len(tracks))
         self._release_unused(consumer, state)
         return self._close_lost_shards(consumer, state, streams) + self._report_trimmed(consumer, state, streams)
 
-    def _take(self, consumer: BoundConsumer, state: ConsumerState, ready: Sequence[Shard], count: int) -> None:
+    def _acquire_free(self, consumer: BoundConsumer, state: ConsumerState, ready: Sequence[Shard], count: int) -> None:
         """Acquire up to `count` free shards in `ready` for the consumer.
 
         Shards that this runner held before are acquired first. Among the others, the first shard to acquire depends on
         the runner's name, so that runners rarely compete for the same shard.
         """
-        shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
-        first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
-        ours = {lease.shard for lease in state.leases.values() if lease.owner == self.runner}
-        for shard in sorted((*ready[first:], *ready[:first]), key=lambda shard: shard.key not in ours):
+        held_shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
+        offset = zlib.crc32(self.runner.encode()) % max(1, len(ready))
+        previous_shards = {lease.shard for lease in state.leases.values() if lease.owner == self.runner}
+        for shard in sorted((*ready[offset:], *ready[:offset]), key=lambda shard: shard.key not in previous_shards):
             if count <= 0:
                 break
             now_s = self._clock.now()
             known_lease = state.leases.get(shard.key)
-            if shard.key in shards or (known_lease is not None and not known_lease.is_free(self.runner, now_s)):
+            if shard.key in held_shards or (known_lease is not None and not known_lease.is_free(self.runner, now_s)):
                 continue
             lease = self._checkpoints.acquire(consumer.name, shard.key, self.runner, now_s, now_s + self.lease_s)
             if lease is not None:
@@ -97,9 +97,9 @@ class Leases:
 
         Other runners can then acquire the shards without waiting until the leases expire.
         """
-        shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
+        held_shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
         for lease in state.leases.values():
-            if lease.owner == self.runner and lease.shard not in shards:
+            if lease.owner == self.runner and lease.shard not in held_shards:
                 now_s = self._clock.now()
                 acquired = self._checkpoints.acquire(
                     consumer.name, lease.shard, self.runner, now_s, now_s + self.lease_s
@@ -112,14 +112,18 @@ class Leases:
 
         Return the number of closed leases.
         """
-        listed = {shard.key for stream in streams for shard in stream.shards}
-        shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
-        unlisted = [lease for lease in state.leases.values() if not lease.done and lease.shard not in listed | shards]
-        stem = streams[-1].arn.rpartition("/")[0]
-        buried = 0
-        for lease in unlisted:
+        existing_shards = {shard.key for stream in streams for shard in stream.shards}
+        held_shards = {track.lease.shard for track in self.tracks if track.consumer is consumer}
+        missing_leases = [
+            lease
+            for lease in state.leases.values()
+            if not lease.done and lease.shard not in existing_shards | held_shards
+        ]
+        arn_prefix = streams[-1].arn.rpartition("/")[0]
+        closed_count = 0
+        for lease in missing_leases:
             label, _, name = lease.shard.partition("/")
-            arn = f"{stem}/{label}"
+            arn = f"{arn_prefix}/{label}"
             if not is_removed(self._call, arn, name):
                 continue
             now_s = self._clock.now()
@@ -128,8 +132,8 @@ class Leases:
                 self._checkpoints.release(replace(acquired, done=True))
                 after = None if acquired.position is None else str(acquired.position)
                 self._notify(Gap((consumer.name,), arn, name, after))
-                buried += 1
-        return buried
+                closed_count += 1
+        return closed_count
 
     def _report_trimmed(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
         """Report newly acquired shards in which records were trimmed before the consumer could read them.
@@ -139,29 +143,31 @@ class Leases:
         """
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = [track for track in self.tracks if track.consumer is consumer and track.is_unread]
-        acquired = 0
+        trimmed_count = 0
         for track in unread if state.begins_at_s is None else ():
-            shard, since = shards.get(track.lease.shard), track.lease.starts
-            if shard is None or shard.starts is None or (since is not None and shard.starts <= since):
+            shard, first_sequence = shards.get(track.lease.shard), track.lease.starts
+            if shard is None or shard.starts is None or (first_sequence is not None and shard.starts <= first_sequence):
                 continue
-            if since is not None:
+            if first_sequence is not None:
                 self._notify(Gap((consumer.name,), shard.arn, shard.name, None))
-                acquired += 1
+                trimmed_count += 1
             track.lease = replace(track.lease, starts=shard.starts)
             with suppress(LeaseLostError):
                 self.save(track)
-        return acquired
+        return trimmed_count
 
-    def keep(self, track: Track) -> None:
+    def renew(self, track: Track) -> None:
         """Renew the leases on all shards whose leases expire soon.
 
         The leases on the other shards are also renewed, because delivering the records of the track's shard can take a
         long time. Raises LeaseLostError if another runner has acquired the shard of `track`.
         """
         now_s = self._clock.now()
-        if now_s - self._looked_at_s >= self.lease_s / 6:
-            self._looked_at_s = now_s
-            for expiring in [other for other in self.tracks if other.lease.until_s - now_s < self.lease_s * 2 / 3]:
+        if now_s - self._renewed_at_s >= self.lease_s / 6:
+            self._renewed_at_s = now_s
+            for expiring in [
+                held_track for held_track in self.tracks if held_track.lease.until_s - now_s < self.lease_s * 2 / 3
+            ]:
                 with suppress(LeaseLostError):
                     self.save(expiring)
             for consumer in list(self._announced):
@@ -198,10 +204,10 @@ class Leases:
             return
         self.tracks.remove(track)
 
-    def _store_lease(self, track: Track, lease: ShardLease, keep: Callable[[ShardLease], None]) -> None:
+    def _store_lease(self, track: Track, lease: ShardLease, store: Callable[[ShardLease], None]) -> None:
         self._check_not_lost(track)
         try:
-            keep(lease)
+            store(lease)
         except LeaseLostError:
             track.is_lost = True
             self.tracks.remove(track)
@@ -209,7 +215,7 @@ class Leases:
             raise
         track.lease, track.unsaved = lease, 0
 
-    def leave(self, consumers: Sequence[BoundConsumer]) -> None:
+    def release_all(self, consumers: Sequence[BoundConsumer]) -> None:
         """Release all shards, and remove this runner from the stored state of the consumers."""
         for track in list(self.tracks):
             self.release(track)

@@ -26,9 +26,9 @@ class Gap:
     """The sequence number of the last record that the consumer has handled, or None if it has not handled any."""
 
     def __str__(self) -> str:
-        since = "the shard's start" if self.after is None else f"record {self.after}"
-        who = ", ".join(self.consumers)
-        return f"{who}: records of {self.shard} after {since} may have been trimmed before they were read"
+        start = "the shard's start" if self.after is None else f"record {self.after}"
+        names = ", ".join(self.consumers)
+        return f"{names}: records of {self.shard} after {start} may have been trimmed before they were read"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class StreamReplaced:
 
 
 @dataclass(frozen=True)
-class Retrying:
+class RetryScheduled:
     """A notice that a delivery failed and will be retried."""
 
     consumer: str
@@ -66,7 +66,7 @@ class Retrying:
 
 
 @dataclass(frozen=True)
-class GivenUp:
+class RecordGivenUp:
     """A notice that a record failed permanently and was sent to the consumer's destination."""
 
     failure: Failure
@@ -94,21 +94,23 @@ class LeaseLost:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class TemporaryFailure:
     """A notice that the service or a destination could not be reached. The runner continues to retry."""
 
-    what: str
+    subject: str
     wait_s: float
     error: str
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.error}; again in {self.wait_s:.1f} s"
+        return f"{self.subject}: {self.error}; again in {self.wait_s:.1f} s"
 
 
-Notice = Gap | StreamReplaced | Retrying | GivenUp | LeaseLost | Trouble
+Notice = Gap | StreamReplaced | RetryScheduled | RecordGivenUp | LeaseLost | TemporaryFailure
 Notify = Callable[[Notice], None]
 
 
 def log_notice(notice: Notice) -> None:
     """Log a notice. The level is ERROR if records have been given up or may have been lost, and WARNING otherwise."""
-    _log.log(logging.ERROR if isinstance(notice, (Gap, GivenUp, StreamReplaced)) else logging.WARNING, "%s", notice)
+    _log.log(
+        logging.ERROR if isinstance(notice, (Gap, RecordGivenUp, StreamReplaced)) else logging.WARNING, "%s", notice
+    )

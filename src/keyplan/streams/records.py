@@ -45,7 +45,7 @@ def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
     `arn` is the stream's ARN, and `shard` is the shard's ID. Binary values in the response are bytes.
     """
     change = raw["dynamodb"]
-    who = raw.get("userIdentity") or {}
+    identity = raw.get("userIdentity") or {}
     return StreamRecord(
         arn,
         shard,
@@ -56,7 +56,7 @@ def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
         change["Keys"],
         change.get("OldImage"),
         change.get("NewImage"),
-        (who.get("Type"), who.get("PrincipalId")) == _SERVICE,
+        (identity.get("Type"), identity.get("PrincipalId")) == _SERVICE,
     )
 
 
@@ -164,7 +164,7 @@ class Failure:
         """Return the key of the changed item as text for messages."""
         return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
 
-    def again(self, error: Exception) -> Failure:
+    def with_error(self, error: Exception) -> Failure:
         """Return a copy of the failure with a new error and a number of attempts that is one higher."""
         return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
 

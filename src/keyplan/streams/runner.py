@@ -26,7 +26,7 @@ from keyplan.streams.checkpoints_table import TableCheckpoints
 from keyplan.streams.consumers import (
     BoundConsumer,
     RecordSorter,
-    bind,
+    bind_consumers,
     check_destinations,
     check_views,
     sorter_of,
@@ -36,13 +36,13 @@ from keyplan.streams.delivery import Backoff, Counts, Delivery
 from keyplan.streams.errors import ConsumerSetupError, ConsumerStoppedError
 from keyplan.streams.failures import Destination
 from keyplan.streams.leases import Leases
-from keyplan.streams.notices import Notify, StreamReplaced, Trouble, log_notice
+from keyplan.streams.notices import Notify, StreamReplaced, TemporaryFailure, log_notice
 from keyplan.streams.records import Failure
-from keyplan.streams.shards import Reading
+from keyplan.streams.shards import ShardReader
 from keyplan.streams.streams import ShardCursor, StreamService, TableStream, label_of, streams_of
 
 Start = Literal["horizon", "latest"]
-_PASSING = (ThrottledError, UnavailableError, WriteConflictError, DatabaseLockedError)
+_TEMPORARY_ERRORS = (ThrottledError, UnavailableError, WriteConflictError, DatabaseLockedError)
 """The exceptions for temporary errors, after which a runner waits and continues."""
 _UNLIMITED = 1 << 60
 
@@ -93,12 +93,12 @@ class Runner:
         self._service = StreamService(db, streams=streams, clock=clock)
         self.clock = self._service.clock
         self._name = self._service.table_name(table)
-        self.consumers = with_handlers(table, bind(table, self._name, consumers), handlers or {})
+        self.consumers = with_handlers(table, bind_consumers(table, self._name, consumers), handlers or {})
         self._destinations = destinations or {}
         check_destinations(self.consumers, self._destinations)
         self._start, self._poll_s, self._refresh_s = start, poll_s, refresh_s
         self._backoff, self._notify = backoff or Backoff(), notify
-        self._claims = Leases(
+        self._leases = Leases(
             checkpoints or TableCheckpoints(db, clock=self.clock),
             self._service.call,
             clock=self.clock,
@@ -106,31 +106,31 @@ class Runner:
             lease_s=lease_s,
             notify=notify,
         )
-        self._reading = self._make_reading(checkpoint_every)
-        self._hurries = False
+        self._reader = self._make_reader(checkpoint_every)
+        self._stops_early = False
         self._is_prepared = False
         self._refreshed_s = -math.inf
-        self._told_of: set[str] = set()
+        self._reported_streams: set[str] = set()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
 
-    def _make_reading(self, checkpoint_every: int) -> Reading:
-        return Reading(
-            self._claims,
+    def _make_reader(self, checkpoint_every: int) -> ShardReader:
+        return ShardReader(
+            self._leases,
             sorter_of(self.table, self.consumers),
             Delivery(clock=self.clock, backoff=self._backoff, destinations=self._destinations, notify=self._notify),
             self.clock,
             self._backoff,
             self._notify,
             checkpoint_every,
-            lambda: self._hurries,
+            lambda: self._stops_early,
         )
 
     @property
     def name(self) -> str:
         """Return the name of this runner, which must be unique among all runners of its consumers."""
-        return self._claims.runner
+        return self._leases.runner
 
     # Driving.
 
@@ -141,7 +141,7 @@ class Runner:
         consumer cannot continue, ConsumerStoppedError is raised after all other work is done. Raises RunError if the
         service cannot be reached.
         """
-        return self._pass(limit, refresh=True)
+        return self._deliver_available(limit, refresh=True)
 
     def run(self, stop: threading.Event, *, drain: bool = True) -> None:
         """Deliver changes as they arrive until `stop` is set, and then release the shards.
@@ -149,22 +149,24 @@ class Runner:
         If `drain` is True, changes that exist when `stop` is set are delivered first. The runner continues after
         temporary service errors. Raises ConsumerStoppedError if a consumer cannot continue.
         """
-        troubles = 0
+        failures = 0
         try:
             while not stop.is_set():
                 try:
-                    counts = self._pass(None, refresh=self.clock.monotonic() - self._refreshed_s >= self._refresh_s)
-                except _PASSING as error:
-                    troubles += 1
-                    wait_s = self._backoff.wait_s(troubles, self.clock)
-                    self._notify(Trouble(f"consumers of {self._name}", wait_s, str(error)))
+                    counts = self._deliver_available(
+                        None, refresh=self.clock.monotonic() - self._refreshed_s >= self._refresh_s
+                    )
+                except _TEMPORARY_ERRORS as error:
+                    failures += 1
+                    wait_s = self._backoff.wait_s(failures, self.clock)
+                    self._notify(TemporaryFailure(f"consumers of {self._name}", wait_s, str(error)))
                     self.clock.wait(stop, wait_s)
                     continue
-                troubles = 0
+                failures = 0
                 if not counts.read:
-                    self.clock.wait(stop, self._rest_s())
+                    self.clock.wait(stop, self._idle_s())
             if drain:
-                self._pass(None, refresh=True)
+                self._deliver_available(None, refresh=True)
         finally:
             self.close()
 
@@ -173,7 +175,7 @@ class Runner:
         if self._thread is not None:
             raise RuntimeError("the runner has been started already")
         self._stop.clear()
-        self._hurries, self._error = False, None
+        self._stops_early, self._error = False, None
         thread = threading.Thread(target=self._run_thread, name=f"keyplan-changes-{self._name}", daemon=True)
         thread.start()
         self._thread = thread
@@ -184,12 +186,12 @@ class Runner:
         If `drain` is False, the thread stops after the delivery in progress. If an error ended the thread, it is
         raised.
         """
-        self._hurries = self._hurries or not drain
+        self._stops_early = self._stops_early or not drain
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        self._hurries = False
+        self._stops_early = False
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -209,8 +211,8 @@ class Runner:
         """Store the progress of the consumers and release their shards. The runner can be used again afterwards."""
         try:
             if self._is_prepared:
-                self._claims.leave(self.consumers)
-                self._reading.groups.clear()
+                self._leases.release_all(self.consumers)
+                self._reader.groups.clear()
                 self._is_prepared = False
                 self._refreshed_s = -math.inf
         finally:
@@ -234,7 +236,7 @@ class Runner:
         """
         now_s = self.clock.now()
         lags = {consumer.name: 0.0 for consumer in self.consumers}
-        for track in list(self._claims.tracks):
+        for track in list(self._leases.tracks):
             if track.last_at_s is not None and not (track.is_idle and track.is_at_tip):
                 name = track.consumer.name
                 lags[name] = max(lags[name], now_s - track.last_at_s)
@@ -242,7 +244,7 @@ class Runner:
 
     # Within.
 
-    def _pass(self, limit: int | None, *, refresh: bool) -> Counts:
+    def _deliver_available(self, limit: int | None, *, refresh: bool) -> Counts:
         """Deliver records and read more until all current work is done, and return the counts.
 
         At most `limit` records are read. If `refresh` is True, new shards and runners are looked up first. Raises
@@ -252,28 +254,28 @@ class Runner:
         if refresh:
             self._refresh(counts)
         is_active = True
-        while is_active and not self._hurries:
+        while is_active and not self._stops_early:
             is_active = False
-            for group in list(self._reading.groups):
-                left = _UNLIMITED if limit is None else limit - counts.read
-                is_active = self._reading.turn(group, counts, left) or is_active
-            ended = any(not group.tracks for group in self._reading.groups)
-            self._reading.prune()
-            if ended:
+            for group in list(self._reader.groups):
+                remaining = _UNLIMITED if limit is None else limit - counts.read
+                is_active = self._reader.process(group, counts, remaining) or is_active
+            has_ended = any(not group.tracks for group in self._reader.groups)
+            self._reader.prune()
+            if has_ended:
                 self._refresh(counts)
-        counts.waiting = sum(not track.is_idle for track in self._claims.tracks)
+        counts.waiting = sum(not track.is_idle for track in self._leases.tracks)
         self._raise_stopped()
         return counts
 
     def _raise_stopped(self) -> None:
-        for track in self._claims.tracks:
+        for track in self._leases.tracks:
             if track.stopped is not None:
                 raise ConsumerStoppedError(track.stopped)
 
-    def _rest_s(self) -> float:
+    def _idle_s(self) -> float:
         """Return the number of seconds until the next poll or retry, whichever comes first."""
         now_s = self.clock.monotonic()
-        due = [track.not_before_s - now_s for track in self._claims.tracks if not track.is_idle]
+        due = [track.not_before_s - now_s for track in self._leases.tracks if not track.is_idle]
         return max(0.0, min([self._poll_s, *due]))
 
     def _refresh(self, counts: Counts) -> None:
@@ -289,11 +291,11 @@ class Runner:
             )
         for consumer in self.consumers:
             self._release_unlisted(consumer, streams)
-            state, has_begun = self._claims.state(consumer, latest=self._start == "latest")
+            state, is_new = self._leases.state(consumer, latest=self._start == "latest")
             self._report_new_stream(state, streams)
-            counts.gaps += self._claims.settle(consumer, state, streams)
-            self._read_on(consumer, streams, from_latest=has_begun and self._start == "latest")
-        self._reading.prune()
+            counts.gaps += self._leases.balance(consumer, state, streams)
+            self._start_reading(consumer, streams, from_latest=is_new and self._start == "latest")
+        self._reader.prune()
         self._refreshed_s = self.clock.monotonic()
 
     def _release_unlisted(self, consumer: BoundConsumer, streams: Sequence[TableStream]) -> None:
@@ -301,35 +303,37 @@ class Runner:
 
         This can happen if the previous refresh failed after it had acquired the shards.
         """
-        listed = {shard.key for stream in streams for shard in stream.shards}
-        for track in self._reading.unread(consumer):
-            if track.lease.shard not in listed:
-                self._claims.release(track)
+        existing_shards = {shard.key for stream in streams for shard in stream.shards}
+        for track in self._reader.unread(consumer):
+            if track.lease.shard not in existing_shards:
+                self._leases.release(track)
 
-    def _read_on(self, consumer: BoundConsumer, streams: Sequence[TableStream], *, from_latest: bool) -> None:
+    def _start_reading(self, consumer: BoundConsumer, streams: Sequence[TableStream], *, from_latest: bool) -> None:
         """Start to read newly acquired shards from their checkpoints.
 
         If `from_latest` is True, shards without a checkpoint are read from their end, and otherwise from their start.
         """
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
-        unread = self._reading.unread(consumer)
+        unread = self._reader.unread(consumer)
         check_views(consumer, [shards[track.lease.shard] for track in unread], streams)
         for track in unread:
-            latest = from_latest and track.position is None
-            cursor = ShardCursor(self._service.call, shards[track.lease.shard], track.position, from_latest=latest)
-            self._reading.add(cursor, track)
+            starts_at_latest = from_latest and track.position is None
+            cursor = ShardCursor(
+                self._service.call, shards[track.lease.shard], track.position, from_latest=starts_at_latest
+            )
+            self._reader.add(cursor, track)
 
     def _prepare(self) -> None:
         if self._service.is_embedded and isinstance(self._db, Connection):
             self._db.create_tables(self.table)
-        self._claims.prepare()
+        self._leases.prepare()
         self._is_prepared = True
 
     def _report_new_stream(self, state: ConsumerState, streams: Sequence[TableStream]) -> None:
         newest = label_of(streams[-1].arn)
         stream_labels = {shard.partition("/")[0] for shard in state.leases}
-        if stream_labels and newest not in stream_labels and newest not in self._told_of:
-            self._told_of.add(newest)
+        if stream_labels and newest not in stream_labels and newest not in self._reported_streams:
+            self._reported_streams.add(newest)
             self._notify(StreamReplaced(self._name, max(stream_labels), newest))
 
 
@@ -349,10 +353,10 @@ def redrive(
     """
     name = table.name if db is None else db.table_name(table)
     bound: dict[str, tuple[BoundConsumer, RecordSorter]] = {}
-    again = []
+    failed_again = []
     for failure in failures:
         if failure.consumer not in bound:
-            consumers = bind(table, name, [failure.consumer.removeprefix(f"{name}/")])
+            consumers = bind_consumers(table, name, [failure.consumer.removeprefix(f"{name}/")])
             (consumer,) = with_handlers(table, consumers, handlers or {})
             bound[failure.consumer] = consumer, sorter_of(table, [consumer])
         consumer, sorter = bound[failure.consumer]
@@ -361,5 +365,5 @@ def redrive(
             if changes:
                 consumer.call_handler(changes)
         except Exception as error:  # noqa: BLE001 - after any exception, it stays a failure
-            again.append(failure.again(error))
-    return again
+            failed_again.append(failure.with_error(error))
+    return failed_again

@@ -17,7 +17,7 @@ from keyplan.streams.consumers import BoundConsumer, RecordSorter
 from keyplan.streams.delivery import Backoff, Counts, Delivery, Track
 from keyplan.streams.errors import LeaseLostError
 from keyplan.streams.leases import Leases
-from keyplan.streams.notices import Gap, Notify, Trouble
+from keyplan.streams.notices import Gap, Notify, TemporaryFailure
 from keyplan.streams.streams import RecordsPage, ShardCursor
 
 _LIMIT_EXCEEDED = "LimitExceededException"
@@ -52,10 +52,10 @@ class ConsumerGroup:
 
 
 @dataclass
-class Reading:
+class ShardReader:
     """The reader for all shards that a runner has leased. It passes their records to the delivery."""
 
-    claims: Leases
+    leases: Leases
     sorter: RecordSorter
     delivery: Delivery
     clock: Clock
@@ -70,8 +70,8 @@ class Reading:
 
         These are newly leased shards, and shards that the last refresh could not start to read because of an error.
         """
-        read = {id(track) for group in self.groups for track in group.tracks}
-        return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
+        read_ids = {id(track) for group in self.groups for track in group.tracks}
+        return [track for track in self.leases.tracks if track.consumer is consumer and id(track) not in read_ids]
 
     def add(self, cursor: ShardCursor, track: Track) -> None:
         """Start to read a shard for a consumer that is not yet in a group with other consumers."""
@@ -79,45 +79,45 @@ class Reading:
 
     def prune(self) -> None:
         """Stop reading shards that the runner no longer holds, and merge groups of consumers at the same position."""
-        mine = {id(track) for track in self.claims.tracks}
-        by_place: dict[tuple[str, int | None, bool], ConsumerGroup] = {}
-        kept_groups = []
+        held_ids = {id(track) for track in self.leases.tracks}
+        by_position: dict[tuple[str, int | None, bool], ConsumerGroup] = {}
+        groups = []
         for group in self.groups:
-            group.tracks = [track for track in group.tracks if id(track) in mine]
+            group.tracks = [track for track in group.tracks if id(track) in held_ids]
             if not group.tracks:
                 continue
             if not group.can_join:
-                kept_groups.append(group)
+                groups.append(group)
                 continue
-            place = (group.cursor.shard.key, group.cursor.position, group.cursor.from_latest)
-            if place in by_place:
-                by_place[place].tracks += group.tracks
+            position = (group.cursor.shard.key, group.cursor.position, group.cursor.from_latest)
+            if position in by_position:
+                by_position[position].tracks += group.tracks
             else:
-                by_place[place] = group
-                kept_groups.append(group)
-        self.groups = kept_groups
+                by_position[position] = group
+                groups.append(group)
+        self.groups = groups
 
-    def turn(self, group: ConsumerGroup, counts: Counts, limit: int) -> bool:
+    def process(self, group: ConsumerGroup, counts: Counts, limit: int) -> bool:
         """Deliver records to a group of consumers, and then read up to `limit` more records from their shard.
 
         Return True if the group may have more work now.
         """
         group.tracks = [track for track in group.tracks if not track.is_lost]
-        moved = self._work(group, counts)
-        self._part(group)
+        has_progress = self._deliver(group, counts)
+        self._split_group(group)
         if not group.can_read or not group.tracks or self.is_stopping():
-            return moved
+            return has_progress
         if group.has_ended:
             self._finish(group)
             return True
         if limit <= 0 or group.not_before_s > self.clock.monotonic():
-            return moved
+            return has_progress
         page = self._read(group, min(limit, limits.GET_RECORDS_LIMIT))
         if page is None:
-            return moved
+            return has_progress
         self._distribute(group, page, counts)
-        self._work(group, counts)
-        self._part(group)
+        self._deliver(group, counts)
+        self._split_group(group)
         # An empty page of a closed shard does not mark its end. Only a missing iterator does.
         return bool(page.records) or page.ended or group.cursor.shard.ends is not None
 
@@ -130,8 +130,8 @@ class Reading:
             group.failures_in_a_row += 1
             wait_s = self.backoff.wait_s(group.failures_in_a_row, self.clock)
             group.not_before_s = self.clock.monotonic() + wait_s
-            what = f"{group.cursor.shard.name}: throttled: a shard supports two readers at most"
-            self.notify(Trouble(what, wait_s, error.message))
+            subject = f"{group.cursor.shard.name}: throttled: a shard supports two readers at most"
+            self.notify(TemporaryFailure(subject, wait_s, error.message))
             return None
         group.failures_in_a_row = 0
         return page
@@ -147,37 +147,37 @@ class Reading:
         group.has_ended = page.ended
         records = [self.sorter.sort(record) for record in page.records]
         for track in group.tracks:
-            track.take(records, counts)
+            track.add_records(records, counts)
             track.is_at_tip = not page.records
 
-    def _work(self, group: ConsumerGroup, counts: Counts) -> bool:
+    def _deliver(self, group: ConsumerGroup, counts: Counts) -> bool:
         """Deliver records that are due, and move checkpoints past them. Return True if at least one record
         was handled.
         """
-        moved = False
+        has_progress = False
         for track in list(group.tracks):
             try:
-                moved = self._deliver_to(track, counts) or moved
+                has_progress = self._deliver_to(track, counts) or has_progress
                 if track.unsaved:
-                    self.claims.save(track)
+                    self.leases.save(track)
                 else:
-                    self.claims.keep(track)
+                    self.leases.renew(track)
             except LeaseLostError:
                 group.tracks.remove(track)
-        return moved
+        return has_progress
 
     def _deliver_to(self, track: Track, counts: Counts) -> bool:
-        moved = False
+        has_progress = False
         while self.delivery.is_due(track) and not self.is_stopping():
-            self.claims.keep(track)
+            self.leases.renew(track)
             if not self.delivery.deliver(track, counts):
                 break
-            moved = True
+            has_progress = True
             if track.unsaved >= self.checkpoint_every:
-                self.claims.save(track)
-        return moved
+                self.leases.save(track)
+        return has_progress
 
-    def _part(self, group: ConsumerGroup) -> None:
+    def _split_group(self, group: ConsumerGroup) -> None:
         """Move consumers with unhandled records to separate groups, so that they do not delay the others."""
         waiting = [track for track in group.tracks if not track.is_idle]
         if waiting and len(waiting) < len(group.tracks):
@@ -187,7 +187,7 @@ class Reading:
     def _finish(self, group: ConsumerGroup) -> None:
         for track in group.tracks:
             try:
-                self.claims.finish(track)
+                self.leases.finish(track)
             except LeaseLostError:
                 continue
         group.tracks = []

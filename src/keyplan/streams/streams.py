@@ -152,12 +152,12 @@ def label_of(arn: str) -> str:
 
 def streams_of(call: Call, table: str) -> list[TableStream]:
     """Return the readable streams of a table, oldest first."""
-    named = []
+    streams = []
     for arn in sorted(_arns(call, table), key=label_of):
         stream = describe(call, arn)
         if stream is not None:
-            named.append(stream)
-    return named
+            streams.append(stream)
+    return streams
 
 
 def _arns(call: Call, table: str) -> Iterator[str]:
@@ -176,41 +176,45 @@ def describe(call: Call, arn: str) -> TableStream | None:
     request: dict[str, Any] = {"StreamArn": arn}
     while True:
         try:
-            described = call("DescribeStream", request)["StreamDescription"]
+            description = call("DescribeStream", request)["StreamDescription"]
         except ServiceError as error:
             if error.code != "ResourceNotFoundException":
                 raise
             return None
-        shards += [_shard(arn, shard) for shard in described.get("Shards", ())]
-        if "LastEvaluatedShardId" not in described:
-            return TableStream(arn, described["StreamViewType"], tuple(shards))
-        request["ExclusiveStartShardId"] = described["LastEvaluatedShardId"]
+        shards += [_shard(arn, shard) for shard in description.get("Shards", ())]
+        if "LastEvaluatedShardId" not in description:
+            return TableStream(arn, description["StreamViewType"], tuple(shards))
+        request["ExclusiveStartShardId"] = description["LastEvaluatedShardId"]
 
 
-def _shard(arn: str, described: dict[str, Any]) -> Shard:
-    span = described.get("SequenceNumberRange", {})
-    starts, ends = span.get("StartingSequenceNumber"), span.get("EndingSequenceNumber")
+def _shard(arn: str, description: dict[str, Any]) -> Shard:
+    sequence_range = description.get("SequenceNumberRange", {})
+    starts, ends = sequence_range.get("StartingSequenceNumber"), sequence_range.get("EndingSequenceNumber")
     return Shard(
         arn,
-        described["ShardId"],
-        described.get("ParentShardId"),
+        description["ShardId"],
+        description.get("ParentShardId"),
         None if starts is None else int(starts),
         None if ends is None else int(ends),
     )
 
 
-def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) -> list[Shard]:
+def ready_shards(streams: Sequence[TableStream], is_done: Callable[[str], bool]) -> list[Shard]:
     """Return the shards that can be read now, because all records of their predecessors have been handled.
 
     The predecessors of a shard are its parent and all shards of earlier streams of the table. A parent that is missing
-    from the list has been trimmed and is ignored. `done` returns True for the key of a shard whose records have all
+    from the list has been trimmed and is ignored. `is_done` returns True for the key of a shard whose records have all
     been handled.
     """
     for stream in streams:
-        names = {shard.name: shard for shard in stream.shards}
-        left = [shard for shard in stream.shards if not done(shard.key)]
-        if left or stream is streams[-1]:
-            return [shard for shard in left if shard.parent not in names or done(names[shard.parent].key)]
+        shards_by_name = {shard.name: shard for shard in stream.shards}
+        remaining = [shard for shard in stream.shards if not is_done(shard.key)]
+        if remaining or stream is streams[-1]:
+            return [
+                shard
+                for shard in remaining
+                if shard.parent not in shards_by_name or is_done(shards_by_name[shard.parent].key)
+            ]
     return []
 
 
@@ -266,7 +270,7 @@ class ShardCursor:
         for _ in range(3):  # the iterator may expire, then its position may be trimmed, then the trim horizon is used
             try:
                 if self.iterator is None:
-                    self.iterator = self._place(from_horizon=gap)
+                    self.iterator = self._request_iterator(from_horizon=gap)
                 response = self.call("GetRecords", {"ShardIterator": self.iterator, "Limit": limit})
             except ServiceError as error:
                 if error.code == "ResourceNotFoundException":
@@ -279,7 +283,7 @@ class ShardCursor:
                 return self._page(response, gap=gap and self._has_lost())
         raise ServiceError(f"no iterator of {self.shard.name} stays usable")
 
-    def _place(self, *, from_horizon: bool) -> str:
+    def _request_iterator(self, *, from_horizon: bool) -> str:
         request = {"StreamArn": self.shard.arn, "ShardId": self.shard.name, "ShardIteratorType": "TRIM_HORIZON"}
         if self.position is not None and not from_horizon:
             request["ShardIteratorType"] = "AFTER_SEQUENCE_NUMBER"

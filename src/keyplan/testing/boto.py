@@ -39,7 +39,7 @@ except ModuleNotFoundError as missing:
 
 from keyplan.testing.classes import decorate_class
 from keyplan.testing.exchange import exchange, run, run_async
-from keyplan.testing.operation import Answering, Operation
+from keyplan.testing.operation import EngineLike, Operation
 
 ANSWERED_SERVICES = frozenset({"dynamodb", "dynamodbstreams"})
 """The botocore names of the services whose calls an engine answers."""
@@ -47,7 +47,7 @@ ANSWERED_SERVICES = frozenset({"dynamodb", "dynamodbstreams"})
 D = TypeVar("D", bound=Callable[..., Any])
 
 
-def answered_by(engine: Answering) -> AnsweredBy:
+def answered_by(engine: EngineLike) -> AnsweredBy:
     """Return an object that makes `engine` answer the calls of every DynamoDB client. It is a context manager and a
     decorator.
 
@@ -58,7 +58,7 @@ def answered_by(engine: Answering) -> AnsweredBy:
     return AnsweredBy(engine)
 
 
-def attach(client: Any, engine: Answering) -> None:
+def attach(client: Any, engine: EngineLike) -> None:
     """Attach an engine to a client or boto3 resource. The engine answers its calls until `detach` is called.
 
     Raises ValueError for a client of another service.
@@ -79,21 +79,21 @@ def detach(client: Any) -> None:
     vars(_client_of(client)).pop("_make_api_call", None)
 
 
-class _Block:
+class _AnsweredBlock:
     """A `with` block in which an engine answers the calls of DynamoDB clients.
 
     `outer` is the enclosing block in the same thread or task.
     """
 
-    def __init__(self, engine: Answering, outer: _Block | None) -> None:
+    def __init__(self, engine: EngineLike, outer: _AnsweredBlock | None) -> None:
         self.engine = engine
         self.outer = outer
-        self.entered = True
+        self.is_active = True
 
 
-# A task started inside a block copies its context and may outlive the block, so `_Block.entered` is needed.
-_own_block: ContextVar[_Block | None] = ContextVar("keyplan_answered_by", default=None)
-_blocks: list[_Block] = []
+# A task started inside a block copies its context and may outlive the block, so `_AnsweredBlock.is_active` is needed.
+_current_block: ContextVar[_AnsweredBlock | None] = ContextVar("keyplan_answered_by", default=None)
+_blocks: list[_AnsweredBlock] = []
 _originals: dict[type, dict[str, Any]] = {}
 _lock = threading.Lock()
 
@@ -101,14 +101,14 @@ _lock = threading.Lock()
 class AnsweredBy:
     """The context manager and decorator that `answered_by` returns. It is reusable and reentrant."""
 
-    def __init__(self, engine: Answering) -> None:
+    def __init__(self, engine: EngineLike) -> None:
         self._engine = engine
-        self._entered: list[_Block] = []
+        self._entered_blocks: list[_AnsweredBlock] = []
 
-    def __enter__(self) -> Answering:
-        block = _Block(self._engine, _own_block.get())
-        _own_block.set(block)
-        self._entered.append(block)
+    def __enter__(self) -> EngineLike:
+        block = _AnsweredBlock(self._engine, _current_block.get())
+        _current_block.set(block)
+        self._entered_blocks.append(block)
         with _lock:
             _blocks.append(block)
             _patch_classes()
@@ -120,43 +120,43 @@ class AnsweredBy:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        left = self._entered.pop()
-        left.entered = False
-        if _own_block.get() is left:
-            _own_block.set(left.outer)
+        block = self._entered_blocks.pop()
+        block.is_active = False
+        if _current_block.get() is block:
+            _current_block.set(block.outer)
         with _lock:
-            _blocks.remove(left)
+            _blocks.remove(block)
             if not _blocks:
                 _restore_classes()
 
-    def __call__(self, decorated: D) -> D:
+    def __call__(self, function_or_class: D) -> D:
         """Decorate a function, a coroutine function or a test class.
 
         The engine answers DynamoDB clients while the function or a test of the class runs.
         """
-        if inspect.isclass(decorated):
-            decorate_class(decorated, self._engine, AnsweredBy)
-            return decorated
-        if inspect.iscoroutinefunction(decorated):
+        if inspect.isclass(function_or_class):
+            decorate_class(function_or_class, self._engine, AnsweredBy)
+            return function_or_class
+        if inspect.iscoroutinefunction(function_or_class):
 
-            @functools.wraps(decorated)
+            @functools.wraps(function_or_class)
             async def asynchronous(*args: Any, **kwargs: Any) -> Any:
                 with AnsweredBy(self._engine):
-                    return await decorated(*args, **kwargs)
+                    return await function_or_class(*args, **kwargs)
 
             return cast("D", asynchronous)
 
-        @functools.wraps(decorated)
+        @functools.wraps(function_or_class)
         def blocking(*args: Any, **kwargs: Any) -> Any:
             with AnsweredBy(self._engine):
-                return decorated(*args, **kwargs)
+                return function_or_class(*args, **kwargs)
 
         return cast("D", blocking)
 
 
-def _current_engine() -> Answering | None:
-    block = _own_block.get()
-    while block is not None and not block.entered:
+def _current_engine() -> EngineLike | None:
+    block = _current_block.get()
+    while block is not None and not block.is_active:
         block = block.outer
     if block is not None:
         return block.engine
@@ -166,11 +166,11 @@ def _current_engine() -> Answering | None:
         return None
 
 
-def _answer(client: Any, engine: Answering, name: str, params: dict[str, Any]) -> Any:
+def _answer(client: Any, engine: EngineLike, name: str, params: dict[str, Any]) -> Any:
     return run(exchange(_operation(client, name), client, engine, params, time.sleep))
 
 
-async def _answer_async(client: Any, engine: Answering, name: str, params: dict[str, Any]) -> Any:
+async def _answer_async(client: Any, engine: EngineLike, name: str, params: dict[str, Any]) -> Any:
     # aiobotocore's endpoint knows whether asyncio or anyio runs it; older releases know only asyncio.
     sleep = getattr(client._endpoint, "_sleep", asyncio.sleep)
     return await run_async(exchange(_operation(client, name), client, engine, params, sleep))
@@ -199,17 +199,17 @@ def _patch_classes() -> None:
         _replace(aio, "_make_api_call", _asynchronous(vars(aio)["_make_api_call"]))
 
 
-def _replace(patched: type, name: str, method: Any) -> None:
-    _originals.setdefault(patched, {})[name] = (vars(patched)[name], method)
-    setattr(patched, name, method)
+def _replace(patched_class: type, name: str, method: Any) -> None:
+    _originals.setdefault(patched_class, {})[name] = (vars(patched_class)[name], method)
+    setattr(patched_class, name, method)
 
 
 def _restore_classes() -> None:
     """Restore the original methods of the client classes, except those that other code has patched since."""
-    for patched, methods in _originals.items():
-        for name, (original, ours) in methods.items():
-            if vars(patched)[name] is ours:
-                setattr(patched, name, original)
+    for patched_class, methods in _originals.items():
+        for name, (original, replacement) in methods.items():
+            if vars(patched_class)[name] is replacement:
+                setattr(patched_class, name, original)
     _originals.clear()
 
 
@@ -275,19 +275,19 @@ except ModuleNotFoundError as missing:
 REGION = "us-east-1"
 
 
-def make_client(service: str, engine: Answering) -> Any:
+def make_client(service: str, engine: EngineLike) -> Any:
     """Return a boto3 client for `dynamodb` or `dynamodbstreams` whose calls the engine answers."""
     client = _copy_of(_client(service))
     attach(client, engine)
     return client
 
 
-def make_resource(engine: Answering) -> Any:
+def make_resource(engine: EngineLike) -> Any:
     """Return a boto3 resource for DynamoDB whose calls the engine answers."""
-    created = _resource()
-    resource = copy.copy(created)
-    resource.meta = copy.copy(created.meta)
-    resource.meta.client = _copy_of(created.meta.client)
+    original = _resource()
+    resource = copy.copy(original)
+    resource.meta = copy.copy(original.meta)
+    resource.meta.client = _copy_of(original.meta.client)
     attach(resource, engine)
     return resource
 
@@ -314,8 +314,8 @@ def _resource() -> Any:
 def _copy_of(client: Any) -> Any:
     # Not copy.copy: it asks the new object for `__setstate__` before it has any attribute, and a client searches its
     # event handlers for missing attributes, which never ends.
-    copied = object.__new__(type(client))
-    vars(copied).update(vars(client))
-    copied.meta = copy.copy(client.meta)
-    copied.meta.events = copy.copy(client.meta.events)
-    return copied
+    client_copy = object.__new__(type(client))
+    vars(client_copy).update(vars(client))
+    client_copy.meta = copy.copy(client.meta)
+    client_copy.meta.events = copy.copy(client.meta.events)
+    return client_copy

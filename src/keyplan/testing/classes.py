@@ -19,58 +19,60 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from keyplan.testing.operation import Answering
+from keyplan.testing.operation import EngineLike
 
-Block = Callable[[Answering], AbstractContextManager[Any]]
+Block = Callable[[EngineLike], AbstractContextManager[Any]]
 """A function that returns the context manager for a block in which an engine answers DynamoDB clients."""
 
 _FOR_ALL_TESTS = frozenset({"setUpClass", "tearDownClass", "setup_class", "teardown_class"})
-_COUNTED = frozenset({"setup_method", "teardown_method", "setup_class", "teardown_class"})
+_PARAMETERS_COUNTED = frozenset({"setup_method", "teardown_method", "setup_class", "teardown_class"})
 """The methods whose parameters pytest counts in order to decide whether to pass the test method as an argument."""
 _RUNNERS = ("run", "debug")
-_KEPT = "_keyplan_answering"
-_MARK = "_keyplan_answered"
+_COPY_ATTRIBUTE = "_keyplan_answering"
+_WRAPPER_ATTRIBUTE = "_keyplan_answered"
 
 
-def decorate_class(decorated: type, engine: Answering, block: Block) -> None:
+def decorate_class(test_class: type, engine: EngineLike, block: Block) -> None:
     """Wrap each method of a test class, including inherited methods. Each test uses a separate copy of the engine."""
     copies = _Copies(engine, block)
-    for name, member in list(_members(decorated)):
+    for name, member in list(_members(test_class)):
         if isinstance(member, classmethod) and name in _FOR_ALL_TESTS:
-            setattr(decorated, name, classmethod(_wrapped(member.__func__, lambda _args: block(engine))))
+            setattr(test_class, name, classmethod(_wrapped(member.__func__, lambda _args: block(engine))))
         elif isinstance(member, staticmethod) and name.startswith("test"):
-            setattr(decorated, name, staticmethod(_wrapped(member.__func__, lambda _args: copies.once())))
-        elif inspect.isclass(member) and member.__qualname__.startswith(f"{decorated.__qualname__}.Test"):
+            setattr(
+                test_class, name, staticmethod(_wrapped(member.__func__, lambda _args: copies.block_with_new_copy()))
+            )
+        elif inspect.isclass(member) and member.__qualname__.startswith(f"{test_class.__qualname__}.Test"):
             decorate_class(member, engine, block)
         elif inspect.isfunction(member) and not name.startswith("_") and not _is_fixture(member):
-            setattr(decorated, name, _wrapped(member, copies.of))
-    if issubclass(decorated, unittest.TestCase):
+            setattr(test_class, name, _wrapped(member, copies.block_of_instance))
+    if issubclass(test_class, unittest.TestCase):
         for name in _RUNNERS:
-            setattr(decorated, name, _wrapped(getattr(decorated, name), copies.whole))
+            setattr(test_class, name, _wrapped(getattr(test_class, name), copies.block_of_run))
 
 
 class _Copies:
     """The copies of an engine. Each instance of a test class, and therefore each test, has one."""
 
-    def __init__(self, engine: Answering, block: Block) -> None:
+    def __init__(self, engine: EngineLike, block: Block) -> None:
         self._engine, self._block = engine, block
 
-    def of(self, args: tuple[Any, ...]) -> AbstractContextManager[Any]:
+    def block_of_instance(self, args: tuple[Any, ...]) -> AbstractContextManager[Any]:
         """Return the context manager for a block in which the engine copy of a test answers DynamoDB clients.
 
         The test instance is the first element of `args`. The copy is created on first use and closed when the instance
         is deleted.
         """
         test = args[0]
-        cached = vars(test).get(_KEPT)
+        cached = vars(test).get(_COPY_ATTRIBUTE)
         if cached is None or cached[0] is not self:
             engine, close = self._make()
             weakref.finalize(test, close)
-            cached = vars(test)[_KEPT] = (self, engine)
+            cached = vars(test)[_COPY_ATTRIBUTE] = (self, engine)
         return self._block(cached[1])
 
     @contextmanager
-    def once(self) -> Iterator[Answering]:
+    def block_with_new_copy(self) -> Iterator[EngineLike]:
         """Enter a block in which a new copy of the engine answers DynamoDB clients. The copy is closed at the end."""
         engine, close = self._make()
         try:
@@ -80,19 +82,19 @@ class _Copies:
             close()
 
     @contextmanager
-    def whole(self, args: tuple[Any, ...]) -> Iterator[None]:
+    def block_of_run(self, args: tuple[Any, ...]) -> Iterator[None]:
         """Enter a block for everything that unittest runs for a test, including cleanup functions.
 
         In the block, one copy of the engine answers DynamoDB clients.
         """
-        with self.once() as engine:
-            vars(args[0])[_KEPT] = (self, engine)
+        with self.block_with_new_copy() as engine:
+            vars(args[0])[_COPY_ATTRIBUTE] = (self, engine)
             try:
                 yield
             finally:
-                del vars(args[0])[_KEPT]
+                del vars(args[0])[_COPY_ATTRIBUTE]
 
-    def _make(self) -> tuple[Answering, Callable[[], None]]:
+    def _make(self) -> tuple[EngineLike, Callable[[], None]]:
         """Return a copy of the engine with the same faults and S3 buckets, and a function that closes the copy.
 
         If the object is not an Engine, return the object itself and a function that does nothing.
@@ -107,12 +109,12 @@ class _Copies:
         return copy, copy.close
 
 
-def _members(decorated: type) -> Iterator[tuple[str, Any]]:
+def _members(test_class: type) -> Iterator[tuple[str, Any]]:
     """Yield the name and the value of each member of a class and its base classes, except members of unittest and
     object.
     """
     names = set()
-    for owner in decorated.__mro__:
+    for owner in test_class.__mro__:
         if owner is object or owner.__module__.partition(".")[0] == "unittest":
             continue
         for name, member in vars(owner).items():
@@ -127,46 +129,46 @@ def _is_fixture(function: Callable[..., Any]) -> bool:
 
 
 def _wrapped(
-    function: Callable[..., Any], entered: Callable[[tuple[Any, ...]], AbstractContextManager[Any]]
+    function: Callable[..., Any], block_of: Callable[[tuple[Any, ...]], AbstractContextManager[Any]]
 ) -> Callable[..., Any]:
     """Return a function that runs `function` in a block. For a coroutine function, return a coroutine function.
 
-    `entered` is called with the arguments of each call and returns the context manager for the block. If the function
+    `block_of` is called with the arguments of each call and returns the context manager for the block. If the function
     was already wrapped for a base class, the earlier block is replaced.
     """
-    inner = function.__wrapped__ if getattr(function, _MARK, None) is function else function
+    inner = function.__wrapped__ if getattr(function, _WRAPPER_ATTRIBUTE, None) is function else function
     wrapper: Callable[..., Any]
     if inspect.iscoroutinefunction(inner):
 
         @functools.wraps(inner)
         async def asynchronous(*args: Any, **kwargs: Any) -> Any:
-            with entered(args):
+            with block_of(args):
                 return await inner(*args, **kwargs)
 
         wrapper = asynchronous
-    elif inner.__name__ in _COUNTED and inner.__code__.co_argcount == 1:
+    elif inner.__name__ in _PARAMETERS_COUNTED and inner.__code__.co_argcount == 1:
 
         @functools.wraps(inner)
-        def alone(self: Any) -> Any:
-            with entered((self,)):
+        def without_method(self: Any) -> Any:
+            with block_of((self,)):
                 return inner(self)
 
-        wrapper = alone
-    elif inner.__name__ in _COUNTED:
+        wrapper = without_method
+    elif inner.__name__ in _PARAMETERS_COUNTED:
 
         @functools.wraps(inner)
-        def of_method(self: Any, method: Any) -> Any:
-            with entered((self,)):
+        def with_method(self: Any, method: Any) -> Any:
+            with block_of((self,)):
                 return inner(self, method)
 
-        wrapper = of_method
+        wrapper = with_method
     else:
 
         @functools.wraps(inner)
         def blocking(*args: Any, **kwargs: Any) -> Any:
-            with entered(args):
+            with block_of(args):
                 return inner(*args, **kwargs)
 
         wrapper = blocking
-    setattr(wrapper, _MARK, wrapper)  # not True, because other decorators copy the attribute
+    setattr(wrapper, _WRAPPER_ATTRIBUTE, wrapper)  # not True, because other decorators copy the attribute
     return wrapper

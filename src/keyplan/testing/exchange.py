@@ -30,7 +30,7 @@ from typing import Any
 from botocore.awsrequest import AWSResponse, prepare_request_dict
 from botocore.hooks import first_non_none_response
 
-from keyplan.testing.operation import Answering, Operation
+from keyplan.testing.operation import EngineLike, Operation
 
 Step = Callable[[], Any]
 Parsed = dict[str, Any]
@@ -40,7 +40,7 @@ Steps = Generator[Step, Any, Parsed]
 def exchange(
     operation: Operation,
     client: Any,
-    engine: Answering,
+    engine: EngineLike,
     params: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Steps:
@@ -69,9 +69,9 @@ def exchange(
         )
     reply = None
     if operation.before_call.has_active_handlers(events):
-        reply = yield from _stubbed(operation, client, params, context)
+        reply = yield from _emit_before_call(operation, client, params, context)
     if reply is None:
-        reply = yield from _answered(operation, client, engine, params, context=context, sleep=sleep)
+        reply = yield from _run_on_engine(operation, client, engine, params, context=context, sleep=sleep)
     http, parsed = reply
     if operation.after_call.has_active_handlers(events):
         http = http or _http_response(client, parsed)
@@ -113,7 +113,7 @@ async def run_async(steps: Steps) -> Parsed:
         result = await step()
 
 
-def _stubbed(
+def _emit_before_call(
     operation: Operation, client: Any, params: dict[str, Any], context: dict[str, Any]
 ) -> Generator[Step, Any, tuple[Any, Parsed] | None]:
     """Emit botocore's event before-call.
@@ -134,10 +134,10 @@ def _stubbed(
     return response  # type: ignore[no-any-return]
 
 
-def _answered(
+def _run_on_engine(
     operation: Operation,
     client: Any,
-    engine: Answering,
+    engine: EngineLike,
     params: dict[str, Any],
     *,
     context: dict[str, Any],

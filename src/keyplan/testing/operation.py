@@ -32,7 +32,7 @@ _TOKEN_HANDLER = handlers.generate_idempotent_uuid
 _request_numbers = itertools.count(1)
 
 
-class Answering(Protocol):
+class EngineLike(Protocol):
     """The interface of an object that answers requests: an engine, or a replacement for an engine."""
 
     def call(self, operation: str, request: dict[str, Any], /) -> dict[str, Any]:
@@ -42,9 +42,9 @@ class Answering(Protocol):
 class Event:
     """A botocore event of an operation. It is emitted only if a registered handler might have an effect."""
 
-    def __init__(self, name: str, idle: frozenset[Any]) -> None:
+    def __init__(self, name: str, idle_handlers: frozenset[Any]) -> None:
         self.name = name
-        self._idle = idle
+        self._idle = idle_handlers
         self._last: tuple[Any, bool] = (None, False)
 
     def has_active_handlers(self, emitter: Any) -> bool:
@@ -53,16 +53,16 @@ class Event:
         botocore caches the handlers of an event name in a list, and replaces the list when a handler is registered.
         Therefore, the result is cached as long as this list is the same object.
         """
-        inner = getattr(emitter, "_emitter", emitter)
-        handlers = inner._lookup_cache.get(self.name)
+        inner_emitter = getattr(emitter, "_emitter", emitter)
+        handlers = inner_emitter._lookup_cache.get(self.name)
         if handlers is None:
-            handlers = inner._handlers.prefix_search(self.name)
-            inner._lookup_cache[self.name] = handlers
-        last, handles = self._last
-        if handlers is not last:
-            handles = not self._idle.issuperset(handlers)
-            self._last = (handlers, handles)
-        return handles
+            handlers = inner_emitter._handlers.prefix_search(self.name)
+            inner_emitter._lookup_cache[self.name] = handlers
+        last_handlers, has_active = self._last
+        if handlers is not last_handlers:
+            has_active = not self._idle.issuperset(handlers)
+            self._last = (handlers, has_active)
+        return has_active
 
 
 class Operation:
@@ -73,17 +73,17 @@ class Operation:
         # The type stubs of botocore are wrong about `shape_for_error_code`.
         self.service_model: Any = service_model
         self.model = service_model.operation_model(name)
-        self._is_sound = request_check(self.model.input_shape)
+        self._is_valid = request_check(self.model.input_shape)
         self._read_times = time_reader(self.model.output_shape)
-        idle = _IDLE_HANDLERS
+        idle_handlers = _IDLE_HANDLERS
         if not self.model.idempotent_members:
-            idle |= {_TOKEN_HANDLER}
-        event = f"{service_model.service_id.hyphenize()}.{name}"
-        self.provide_params = Event(f"provide-client-params.{event}", idle)
-        self.before_build = Event(f"before-parameter-build.{event}", idle)
-        self.before_call = Event(f"before-call.{event}", idle)
-        self.after_call = Event(f"after-call.{event}", idle)
-        self.needs_retry = f"needs-retry.{event}"
+            idle_handlers |= {_TOKEN_HANDLER}
+        event_suffix = f"{service_model.service_id.hyphenize()}.{name}"
+        self.provide_params = Event(f"provide-client-params.{event_suffix}", idle_handlers)
+        self.before_build = Event(f"before-parameter-build.{event_suffix}", idle_handlers)
+        self.before_call = Event(f"before-call.{event_suffix}", idle_handlers)
+        self.after_call = Event(f"after-call.{event_suffix}", idle_handlers)
+        self.needs_retry = f"needs-retry.{event_suffix}"
 
     def context(self, client: Any) -> dict[str, Any]:
         """Return the request context that botocore passes to event handlers."""
@@ -96,27 +96,27 @@ class Operation:
             "auth_options": self.service_model.metadata.get("auth"),
         }
 
-    def answer(self, client: Any, engine: Answering, params: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, client: Any, engine: EngineLike, params: dict[str, Any]) -> dict[str, Any]:
         """Return the engine's response or error in the format of botocore's parser.
 
         Raises ParamValidationError where an unmodified client would raise it. A request that is not obviously valid is
         validated before the engine runs it. Other requests are validated only if the engine rejects them as invalid.
         """
-        sound = self._is_sound(params)
+        is_valid = self._is_valid(params)
         try:
-            return self._success(engine.call(self.name, params if sound else self._as_sent(client, params)))
+            return self._success(engine.call(self.name, params if is_valid else self._serialized(client, params)))
         except (ValidationError, SerializationError) as error:
-            if not sound:
+            if not is_valid:
                 return self._failure(error)
         except ServiceError as error:
             return self._failure(error)
         # The attribute values may be invalid for botocore, or sent by it in another form.
         try:
-            return self._success(engine.call(self.name, self._as_sent(client, params)))
+            return self._success(engine.call(self.name, self._serialized(client, params)))
         except ServiceError as error:
             return self._failure(error)
 
-    def _as_sent(self, client: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def _serialized(self, client: Any, params: dict[str, Any]) -> dict[str, Any]:
         """Return a request in the form in which botocore would send it, but with binary values as bytes."""
         body = client._serializer.serialize_to_request(params, self.model)["body"]
         request: dict[str, Any] = json.loads(body)
@@ -139,11 +139,11 @@ class Operation:
         members = dict(error.members)
         if error.message:
             members |= {"message": error.message, "Message": error.message}
-        modeled = {} if shape is None else shape.members
+        modeled_names = {} if shape is None else shape.members
         return {
             "Error": {"Message": error.message, "Code": error.code},
             "ResponseMetadata": _metadata(error.status),
-            **{name: members[name] for name in modeled if name in members},
+            **{name: members[name] for name in modeled_names if name in members},
         }
 
 

@@ -57,7 +57,7 @@ def blob_reader(shape: Shape | None) -> Reader | None:
 
     Return None if requests with this shape have no binary members.
     """
-    if shape is None or not _holds(shape, "blob"):
+    if shape is None or not _contains_type(shape, "blob"):
         return None
     return _reader(shape, "blob", b64decode, {})
 
@@ -68,7 +68,7 @@ def time_reader(shape: Shape | None) -> Reader | None:
     Return None if responses with this shape have no timestamps. Like botocore's parser, the function removes members
     that the service model does not contain.
     """
-    if shape is None or not _holds(shape, "timestamp"):
+    if shape is None or not _contains_type(shape, "timestamp"):
         return None
     return _reader(shape, "timestamp", parse_timestamp, {})
 
@@ -81,7 +81,7 @@ def _is_dict(value: Any) -> bool:
     return type(value) is dict
 
 
-def _are_single(values: Iterable[Any]) -> bool:
+def _have_one_member(values: Iterable[Any]) -> bool:
     """Return True if each of the attribute values, including nested values, has exactly one member, such as {"S": "x"}.
 
     The engine rejects a single unknown member, and values of a wrong type. However, it accepts additional unknown
@@ -92,119 +92,119 @@ def _are_single(values: Iterable[Any]) -> bool:
             [kind] = value
             content = value[kind]
             if kind == "M":
-                if not _are_named(content):
+                if not _is_valid_map(content):
                     return False
-            elif content is None or (kind == "L" and not _are_single(content)):
+            elif content is None or (kind == "L" and not _have_one_member(content)):
                 return False
     except (TypeError, ValueError, LookupError):  # the type is wrong, or the number of members is not one
         return False
     return True
 
 
-def _are_named(values: Any) -> bool:
+def _is_valid_map(values: Any) -> bool:
     if type(values) is not dict:
         return False
     try:
         "".join(values)
     except TypeError:  # a name that is not a text
         return False
-    return _are_single(values.values())
+    return _have_one_member(values.values())
 
 
-def _check(shape: Shape, above: tuple[str, ...]) -> Check | None:
+def _check(shape: Shape, enclosing: tuple[str, ...]) -> Check | None:
     """Return a test for a value whose Python type has already been checked. Return None if no further test is needed.
 
-    `above` contains the names of the enclosing shapes. A shape that contains itself is not checked again.
+    `enclosing` contains the names of the enclosing shapes. A shape that contains itself is not checked again.
     """
     if shape.name == "AttributeValue":
-        return lambda value: _are_single((value,))
-    if shape.name in above:
+        return lambda value: _have_one_member((value,))
+    if shape.name in enclosing:
         return None
-    above = (*above, shape.name)
+    enclosing = (*enclosing, shape.name)
     if isinstance(shape, StructureShape):
-        return _structure_check(shape, above)
+        return _structure_check(shape, enclosing)
     if isinstance(shape, MapShape):
-        return _map_check(shape, above)
+        return _map_check(shape, enclosing)
     if isinstance(shape, ListShape):
-        return _list_check(shape, above)
-    least = shape.metadata.get("min")
-    if least is None:
+        return _list_check(shape, enclosing)
+    minimum = shape.metadata.get("min")
+    if minimum is None:
         return None
     if shape.type_name == "string":
-        return lambda value: len(value) >= least
-    return lambda value: bool(value >= least)
+        return lambda value: len(value) >= minimum
+    return lambda value: bool(value >= minimum)
 
 
 def _plain_type(shape: Shape) -> type:
     return _PLAIN_TYPES.get(shape.type_name, _NeverPlain)
 
 
-def _structure_check(shape: StructureShape, above: tuple[str, ...]) -> Check:
-    members = {name: (_plain_type(member), _check(member, above)) for name, member in shape.members.items()}
+def _structure_check(shape: StructureShape, enclosing: tuple[str, ...]) -> Check:
+    members = {name: (_plain_type(member), _check(member, enclosing)) for name, member in shape.members.items()}
     required = frozenset(shape.metadata.get("required", ()))
 
     def check(value: Any) -> bool:
-        for name, given in value.items():
+        for name, content in value.items():
             member = members.get(name)
-            if member is None or type(given) is not member[0]:
+            if member is None or type(content) is not member[0]:
                 return False
-            deeper = member[1]
-            if deeper is not None and not deeper(given):
+            check_content = member[1]
+            if check_content is not None and not check_content(content):
                 return False
         return bool(required <= value.keys())
 
     return check
 
 
-def _map_check(shape: MapShape, above: tuple[str, ...]) -> Check:
-    plain = _plain_type(shape.value)
-    deeper = _check(shape.value, above)
-    key_check = _check(shape.key, above)
+def _map_check(shape: MapShape, enclosing: tuple[str, ...]) -> Check:
+    value_type = _plain_type(shape.value)
+    check_value = _check(shape.value, enclosing)
+    key_check = _check(shape.key, enclosing)
     if shape.value.name == "AttributeValue":
-        return _are_named
+        return _is_valid_map
 
     def check(value: Any) -> bool:
         for name, member in value.items():
-            if type(member) is not plain or type(name) is not str:
+            if type(member) is not value_type or type(name) is not str:
                 return False
             if key_check is not None and not key_check(name):
                 return False
-            if deeper is not None and not deeper(member):
+            if check_value is not None and not check_value(member):
                 return False
         return True
 
     return check
 
 
-def _list_check(shape: ListShape, above: tuple[str, ...]) -> Check:
-    plain = _plain_type(shape.member)
-    deeper = _check(shape.member, above)
-    least = shape.metadata.get("min", 0)
+def _list_check(shape: ListShape, enclosing: tuple[str, ...]) -> Check:
+    member_type = _plain_type(shape.member)
+    check_member = _check(shape.member, enclosing)
+    minimum = shape.metadata.get("min", 0)
 
     def check(value: Any) -> bool:
         for element in value:
-            if type(element) is not plain or (deeper is not None and not deeper(element)):
+            if type(element) is not member_type or (check_member is not None and not check_member(element)):
                 return False
-        return bool(len(value) >= least)
+        return bool(len(value) >= minimum)
 
     return check
 
 
-def _holds(shape: Shape, kind: str, above: tuple[str, ...] = ()) -> bool:
+def _contains_type(shape: Shape, kind: str, enclosing: tuple[str, ...] = ()) -> bool:
     """Return True if a shape contains a scalar of the botocore type `kind` at any depth.
 
-    `above` contains the names of the enclosing shapes.
+    `enclosing` contains the names of the enclosing shapes.
     """
     if shape.type_name == kind:
         return True
-    if shape.name in above:
+    if shape.name in enclosing:
         return False
-    above = (*above, shape.name)
+    enclosing = (*enclosing, shape.name)
     if isinstance(shape, StructureShape):
-        return any(_holds(member, kind, above) for member in shape.members.values())
+        return any(_contains_type(member, kind, enclosing) for member in shape.members.values())
     if isinstance(shape, MapShape):
-        return _holds(shape.value, kind, above)
-    return isinstance(shape, ListShape) and _holds(shape.member, kind, above)
+        return _contains_type(shape.value, kind, enclosing)
+    return isinstance(shape, ListShape) and _contains_type(shape.member, kind, enclosing)
 
 
 def _reader(shape: Shape, kind: str, convert: Reader, readers: dict[str, Reader]) -> Reader:
@@ -218,24 +218,24 @@ def _reader(shape: Shape, kind: str, convert: Reader, readers: dict[str, Reader]
     if shape.name in readers:
         return readers[shape.name]
     # A shape may contain itself, so it is registered before it is built.
-    readers[shape.name] = lambda value: built(value)  # noqa: PLW0108  bound further down
+    readers[shape.name] = lambda value: reader(value)  # noqa: PLW0108  bound further down
     if isinstance(shape, StructureShape):
-        built = _structure_reader(shape, kind, convert, readers)
+        reader = _structure_reader(shape, kind, convert, readers)
     elif isinstance(shape, MapShape):
-        built = _map_reader(_reader(shape.value, kind, convert, readers))
+        reader = _map_reader(_reader(shape.value, kind, convert, readers))
     elif isinstance(shape, ListShape):
-        built = _list_reader(_reader(shape.member, kind, convert, readers))
+        reader = _list_reader(_reader(shape.member, kind, convert, readers))
     else:
         raise TypeError(f"{shape.name} holds no {kind}")
-    readers[shape.name] = built
-    return built
+    readers[shape.name] = reader
+    return reader
 
 
-def _structure_reader(shape: StructureShape, kind: str, convert: Reader, readers_known: dict[str, Reader]) -> Reader:
+def _structure_reader(shape: StructureShape, kind: str, convert: Reader, known_readers: dict[str, Reader]) -> Reader:
     readers = {
-        name: _reader(member, kind, convert, readers_known)
+        name: _reader(member, kind, convert, known_readers)
         for name, member in shape.members.items()
-        if _holds(member, kind)
+        if _contains_type(member, kind)
     }
     keeps_all = kind != "timestamp"  # botocore's parser returns only members of its model from a response
 
@@ -251,19 +251,19 @@ def _structure_reader(shape: StructureShape, kind: str, convert: Reader, readers
     return read
 
 
-def _map_reader(inner: Reader) -> Reader:
+def _map_reader(read_value: Reader) -> Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {name: inner(member) for name, member in value.items()}
+        return {name: read_value(member) for name, member in value.items()}
 
     return read
 
 
-def _list_reader(inner: Reader) -> Reader:
+def _list_reader(read_element: Reader) -> Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, list):
             return value
-        return [inner(element) for element in value]
+        return [read_element(element) for element in value]
 
     return read

@@ -24,7 +24,7 @@ from keyplan import (
     pk,
     transaction,
 )
-from keyplan.streams import Seen
+from keyplan.streams import HandledChanges
 from keyplan_systems.ask_a_human.design_questions import Counted, One, count_response, end_errand, end_one
 from keyplan_systems.ask_a_human.design_responses import add_flag, add_response, count_request
 from keyplan_systems.ask_a_human.entities import BoardRow, Flag, Histogram, Partition, Response, UserStats, user_stats
@@ -131,7 +131,7 @@ def answer_question(
     ]
 
 
-counted_changes = Seen(user_stats)
+counted_changes = HandledChanges(user_stats)
 """Records of the stream changes that have already been counted in the histograms.
 
 The transaction that counts a change also stores its record, because a stream can deliver a change more than once.

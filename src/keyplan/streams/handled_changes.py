@@ -23,31 +23,31 @@ from keyplan.design.keys.entity_keys import key
 
 DEFAULT_NAME = "keyplan-seen"
 _Mark = Annotated[str, Attribute(kind="id")]
-_KEPT = timedelta(days=7)
+_RETENTION = timedelta(days=7)
 
 
-class Transacts(Protocol):
+class TransactionRunner(Protocol):
     """The interface of a connection that can run transactions."""
 
     def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
         """Apply all writes in a single transaction. `token` is the idempotency token."""
 
 
-class Seen:
+class HandledChanges:
     """Marker items, each of which records that one consumer has written the effects of a change.
 
     The items are in a separate table or in a table of the design.
     """
 
-    def __init__(self, table: Table | None = None, *, kept: timedelta = _KEPT) -> None:
+    def __init__(self, table: Table | None = None, *, retention: timedelta = _RETENTION) -> None:
         """Declare the entity of the marker items.
 
-        `table` is a table with a TTL attribute, by default the separate table keyplan-seen. `kept` is the time after
-        which a marker expires. It must be longer than the period in which a change can be delivered again. A stream
-        retains its records for 24 hours. Create this object in the design module, so that `create_tables` includes its
-        table.
+        `table` is a table with a TTL attribute, by default the separate table keyplan-seen. `retention` is the time
+        after which a marker expires. It must be longer than the period in which a change can be delivered again. A
+        stream retains its records for 24 hours. Create this object in the design module, so that `create_tables`
+        includes its table.
         """
-        self.kept = kept
+        self.retention = retention
         self.table = table if table is not None else Table(DEFAULT_NAME, pk="pk", ttl="expires_at")
         if self.table.schema.ttl is None:
             raise DesignError(
@@ -58,7 +58,7 @@ class Seen:
             )
         self._mark, self._create = _declare(self.table)
 
-    def once(self, consumer: str, change: ItemChange[Any]) -> WriteCall[Any]:
+    def mark(self, consumer: str, change: ItemChange[Any]) -> WriteCall[Any]:
         """Return a write that creates the marker item of a change. Pass it to the same transaction as the effects of
         the change.
 
@@ -67,21 +67,25 @@ class Seen:
         """
         mark = f"{consumer}/{change.event_id}"
         # Computed from the time of the change, so that a repetition is the same write.
-        expires_at = datetime.fromtimestamp(change.at_s, UTC) + self.kept
+        expires_at = datetime.fromtimestamp(change.at_s, UTC) + self.retention
         call: WriteCall[Any] = self._create(self._mark(mark=mark, mark_expires_at=expires_at))
         return call
 
     def apply(
-        self, db: Transacts, consumer: str, change: ItemChange[Any], *effects: WriteCall[Any] | TransactionCall[Any]
+        self,
+        db: TransactionRunner,
+        consumer: str,
+        change: ItemChange[Any],
+        *effects: WriteCall[Any] | TransactionCall[Any],
     ) -> bool:
         """Write the effects of a change and its marker item, unless the marker exists. Return True if this call wrote
         the effects.
         """
-        mark = self.once(consumer, change)
+        marker = self.mark(consumer, change)
         try:
-            db.transact(mark, *effects)
-        except TransactionFailedError as failed:
-            if isinstance(failed.reasons[0], AlreadyExistsError):
+            db.transact(marker, *effects)
+        except TransactionFailedError as error:
+            if isinstance(error.reasons[0], AlreadyExistsError):
                 return False
             raise
         return True

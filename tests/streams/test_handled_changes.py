@@ -11,7 +11,7 @@ from tests.streams.shop import NOW, World
 
 from keyplan import DesignError, Inserted, Modified, Table
 from keyplan.client.errors import NotFoundError, TransactionFailedError
-from keyplan.streams import FileCheckpoints, Seen
+from keyplan.streams import FileCheckpoints, HandledChanges
 
 
 def counted(world: World, customer: str = "ada") -> int:
@@ -24,7 +24,7 @@ def counted(world: World, customer: str = "ada") -> int:
 @pytest.mark.parametrize("place", ["a table of its own", "the shop's table"])
 def test_replayed_changes_have_their_effect_once(world: World, tmp_path: Path, place: str) -> None:
     shop, expected = world.shop, []
-    marks = Seen() if place == "a table of its own" else Seen(shop.table)
+    marks = HandledChanges() if place == "a table of its own" else HandledChanges(shop.table)
     if place == "a table of its own":
         world.db.create_tables(marks.table)
 
@@ -41,7 +41,7 @@ def test_replayed_changes_have_their_effect_once(world: World, tmp_path: Path, p
 
 
 def test_a_failed_effect_leaves_no_mark(inside: World) -> None:
-    shop, marks, got = inside.shop, Seen(inside.shop.table), []
+    shop, marks, got = inside.shop, HandledChanges(inside.shop.table), []
 
     @shop.table.on_change(shop.Order)
     def watch(change: Inserted[Any]) -> None:
@@ -56,7 +56,7 @@ def test_a_failed_effect_leaves_no_mark(inside: World) -> None:
 
 
 def test_consumers_mark_changes_separately_and_may_write_marks_in_their_transactions(inside: World) -> None:
-    shop, marks, got = inside.shop, Seen(inside.shop.table), []
+    shop, marks, got = inside.shop, HandledChanges(inside.shop.table), []
 
     @shop.table.on_change(shop.Order)
     def watch(change: Inserted[Any] | Modified[Any]) -> None:
@@ -65,14 +65,14 @@ def test_consumers_mark_changes_separately_and_may_write_marks_in_their_transact
     shop.orders(inside.db, 1)
     inside.runner().run_once()
     for consumer in ("one", "two"):
-        inside.db.transact(marks.once(consumer, got[0]), shop.count_order("ada"))
+        inside.db.transact(marks.mark(consumer, got[0]), shop.count_order("ada"))
         with pytest.raises(TransactionFailedError):
-            inside.db.transact(shop.count_order("ada"), marks.once(consumer, got[0]))
+            inside.db.transact(shop.count_order("ada"), marks.mark(consumer, got[0]))
     assert counted(inside) == 2
 
 
 def test_marks_expire_when_no_change_can_be_repeated(inside: World) -> None:
-    shop, marks, got = inside.shop, Seen(kept=timedelta(days=2)), []
+    shop, marks, got = inside.shop, HandledChanges(retention=timedelta(days=2)), []
 
     @shop.table.on_change(shop.Order)
     def watch(change: Inserted[Any]) -> None:
@@ -89,4 +89,4 @@ def test_marks_expire_when_no_change_can_be_repeated(inside: World) -> None:
 
 def test_a_table_without_expiry_is_rejected() -> None:
     with pytest.raises(DesignError, match="marks would never expire"):
-        Seen(Table("plain", pk="id"))
+        HandledChanges(Table("plain", pk="id"))
