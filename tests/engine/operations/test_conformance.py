@@ -19,7 +19,7 @@ import pytest
 from keyplan.dynamodb import shapes
 from keyplan.dynamodb.shapes.model import Layer
 from keyplan.dynamodb.values.encoding import WIRE
-from keyplan.engine.operations.answers import enveloped
+from keyplan.engine.operations.answers import prefix_errors
 from keyplan.errors import ServiceError
 
 CASES = Path(__file__).parent / "cases"
@@ -43,7 +43,7 @@ def examine(operation: str, request: dict[str, Any], *, wire: bool = True) -> No
     rules = module(operation)
     shapes.compile(rules.SHAPE)(request, wire)
     if rules.SHAPE.layer is Layer.ENVELOPED:
-        enveloped(lambda values, _: examine_rules(operation, values))(request, WIRE)
+        prefix_errors(lambda values, _: examine_rules(operation, values))(request, WIRE)
     else:
         examine_rules(operation, request)
 

@@ -6,5 +6,5 @@ DynamoDB checks before attribute values and expressions, and `check_late` checks
 PutItem and UpdateItem, the later constraints are checked after the values of the key or item and before the
 expressions. In other operations, they are checked after both. `check_action` checks the constraints on one action of a
 transaction. The constraints that depend on the table or the item are checked last. If `SHAPE.layer` is ENVELOPED,
-`answers.enveloped` adds a prefix to the messages of errors in parameters, values and expressions.
+`answers.prefix_errors` adds a prefix to the messages of errors in parameters, values and expressions.
 """

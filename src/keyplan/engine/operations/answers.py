@@ -30,7 +30,7 @@ UNPROCESSED_ERRORS = (ProvisionedThroughputExceededError, ThrottlingError, Trans
 """Errors of an individual read or write that make a batch operation return it as unprocessed."""
 
 
-def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
+def prefix_errors(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
     """Wrap a function that checks a single-item write before the table is looked up, so that its error messages start
     with a prefix.
 
@@ -38,15 +38,15 @@ def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[st
     """
 
     @functools.wraps(prepare)
-    def with_envelope(request: dict[str, Any], form: Form) -> T:
+    def prepare_with_prefix(request: dict[str, Any], form: Form) -> T:
         try:
             return prepare(request, form)
         except ValidationError as error:
             if reads_older(request):
                 raise
-            raise rules.enveloped(error) from error
+            raise rules.prefixed_error(error) from error
 
-    return with_envelope
+    return prepare_with_prefix
 
 
 def collection_metrics(database: Database, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
@@ -58,14 +58,14 @@ def collection_metrics(database: Database, table: Table, key: bytes, item: Item,
     return {"ItemCollectionMetrics": _collection(database.store.view(), table, key, item, form)}
 
 
-class Collections:
+class CollectionMetrics:
     """The ItemCollectionMetrics of several writes, by table. Each item collection is included once."""
 
-    __slots__ = ("_form", "_seen", "by_table")
+    __slots__ = ("_form", "_included", "by_table")
 
     def __init__(self, form: Form) -> None:
         self._form = form
-        self._seen: set[tuple[str, bytes]] = set()
+        self._included: set[tuple[str, bytes]] = set()
         self.by_table: dict[str, list[dict[str, Any]]] = {}
 
     def add(self, view: StoreView, table: Table, key: bytes, item: Item) -> None:
@@ -73,8 +73,8 @@ class Collections:
         if table.collections is None:
             return
         partition = (table.name, partition_bytes_of(key))
-        if partition not in self._seen:
-            self._seen.add(partition)
+        if partition not in self._included:
+            self._included.add(partition)
             metrics = _collection(view, table, key, item, self._form)
             self.by_table.setdefault(table.name, []).append(metrics)
 

@@ -17,8 +17,8 @@ from keyplan.engine.items.transactions import CODES
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.execute_statement import PARAMETERS, STATEMENT
 from keyplan.engine.statements import reads, writes
-from keyplan.engine.statements.prepared import Prepared, prepare
-from keyplan.engine.statements.writes import Attempt, Located
+from keyplan.engine.statements.prepared import PreparedStatement, prepare
+from keyplan.engine.statements.writes import Attempt, LocatedAction
 from keyplan.errors import (
     AccessDeniedError,
     ItemCollectionSizeLimitExceededError,
@@ -66,12 +66,12 @@ Source: API reference, BatchStatementError.
 class _StatementRequest(NamedTuple):
     """One statement of a batch, with its item and action, which are None if they could not be determined."""
 
-    prepared: Prepared | ValidationError
-    given: dict[str, Any]
+    prepared: PreparedStatement | ValidationError
+    request: dict[str, Any]
     """The element of the request that contains the statement."""
-    place: tuple[str, bytes] | None = None
+    item_key: tuple[str, bytes] | None = None
     """The table name and stored key of the statement's item, or None if they could not be determined."""
-    located: Located | None = None
+    located: LocatedAction | None = None
     """The action of a writing statement, with its table and stored key. None for a SELECT, or if the action could not
     be determined.
     """
@@ -108,16 +108,16 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     each statement.
     """
     costs = _Costs()
-    prepared = [_prepared(statement, form) for statement in request["Statements"]]
-    kinds = {statement.select is not None for statement in prepared if isinstance(statement, Prepared)}
+    prepared = [_prepare(statement, form) for statement in request["Statements"]]
+    kinds = {statement.select is not None for statement in prepared if isinstance(statement, PreparedStatement)}
     if len(kinds) > 1:
         raise ValidationError(messages.MIXED_BATCH)
     requests = [
         _statement_request(database, statement, request_entry)
         for statement, request_entry in zip(prepared, request["Statements"], strict=True)
     ]
-    places = [entry.place for entry in requests if entry.place is not None]
-    if len(set(places)) < len(places):
+    item_keys = [entry.item_key for entry in requests if entry.item_key is not None]
+    if len(set(item_keys)) < len(item_keys):
         raise ValidationError(DUPLICATE_KEYS)
     responses = [_answer(database, entry, form, costs) for entry in requests]
     response: dict[str, Any] = {"Responses": responses}
@@ -127,7 +127,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     return response
 
 
-def _prepared(statement: dict[str, Any], form: Form) -> Prepared | ValidationError:
+def _prepare(statement: dict[str, Any], form: Form) -> PreparedStatement | ValidationError:
     try:
         prepared = prepare(statement["Statement"], parameters(statement.get("Parameters") or (), wire=form.wire))
         if isinstance(prepared.statement, ExistsStatement):
@@ -138,7 +138,7 @@ def _prepared(statement: dict[str, Any], form: Form) -> Prepared | ValidationErr
 
 
 def _statement_request(
-    database: Database, prepared: Prepared | ValidationError, statement: dict[str, Any]
+    database: Database, prepared: PreparedStatement | ValidationError, statement: dict[str, Any]
 ) -> _StatementRequest:
     statement_request = _StatementRequest(prepared, statement)
     if isinstance(prepared, ValidationError):
@@ -146,11 +146,13 @@ def _statement_request(
     try:
         if prepared.select is None:
             located = writes.locate(database, prepared)
-            return statement_request._replace(place=(located.table.name, located.key), located=located)
+            return statement_request._replace(item_key=(located.table.name, located.key), located=located)
         table = database.table(prepared.source.table)
-        key = reads.whole_key(table, prepared, prepared.select)
+        key = reads.complete_key(table, prepared, prepared.select)
         return (
-            statement_request if key is None else statement_request._replace(place=(table.name, table.key.of_key(key)))
+            statement_request
+            if key is None
+            else statement_request._replace(item_key=(table.name, table.key.of_key(key)))
         )
     except tuple(_CODES):
         return statement_request
@@ -159,42 +161,50 @@ def _statement_request(
 def _answer(database: Database, statement_request: _StatementRequest, form: Form, costs: _Costs) -> dict[str, Any]:
     prepared = statement_request.prepared
     if isinstance(prepared, ValidationError):
-        return _failed(prepared)
+        return _error_response(prepared)
     name = prepared.source.table
     try:
         # Run the statements one by one. If a table has changed, earlier statements must not run again.
         attempt = database.start_over(_execute, database, prepared, statement_request, form)
     except ItemCollectionSizeLimitExceededError as error:
-        return {**_failed(error), "TableName": name}
+        return {**_error_response(error), "TableName": name}
     except tuple(_CODES) as error:
-        return {**_failed(error), "TableName": name} if error.message == messages.TOO_DEEP else _failed(error)
+        return (
+            {**_error_response(error), "TableName": name}
+            if error.message == messages.TOO_DEEP
+            else _error_response(error)
+        )
     costs.add(name, attempt)
     if attempt.failure is not None:
-        return {**_failed(attempt.failure), "TableName": name}
+        return {**_error_response(attempt.failure), "TableName": name}
     return {"TableName": name, "Item": attempt.items[0]} if attempt.items else {"TableName": name}
 
 
-def _execute(database: Database, prepared: Prepared, statement_request: _StatementRequest, form: Form) -> Attempt:
-    statement = statement_request.given
+def _execute(
+    database: Database, prepared: PreparedStatement, statement_request: _StatementRequest, form: Form
+) -> Attempt:
+    statement = statement_request.request
     if prepared.select is not None:
         return _read(database, prepared, prepared.select, form, consistent=bool(statement.get("ConsistentRead")))
     on_failure = statement.get("ReturnValuesOnConditionCheckFailure")
     return writes.attempt(database, prepared, form, on_failure=on_failure, located=statement_request.located)
 
 
-def _failed(error: ServiceError) -> dict[str, Any]:
+def _error_response(error: ServiceError) -> dict[str, Any]:
     code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-    described = {"Code": code, "Message": error.message}
+    body = {"Code": code, "Message": error.message}
     if "Item" in error.members:  # set if ReturnValuesOnConditionCheckFailure requests it
-        described["Item"] = error.members["Item"]
-    return {"Error": described}
+        body["Item"] = error.members["Item"]
+    return {"Error": body}
 
 
-def _read(database: Database, prepared: Prepared, select: SelectStatement, form: Form, *, consistent: bool) -> Attempt:
+def _read(
+    database: Database, prepared: PreparedStatement, select: SelectStatement, form: Form, *, consistent: bool
+) -> Attempt:
     table, _ = reads.find_source(database, select)
-    key = reads.whole_key(table, prepared, select)
+    key = reads.complete_key(table, prepared, select)
     if key is None:
-        reads.check_several(table, prepared, select)
+        reads.check_read_ranges(table, prepared, select)
         raise ValidationError(messages.BATCH_NEEDS_KEY)
     project = None if select.shown is None else reads.projection(table, select.shown)
     row = database.view().point(table.tree, table.key.of_key(key))

@@ -56,7 +56,7 @@ SHAPE = Structure(
 )
 
 _EXPRESSIONS = ("ProjectionExpression",)
-_REPLACED = ("AttributesToGet",)
+_LEGACY_PARAMETERS = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
@@ -65,7 +65,7 @@ def check(request: dict[str, Any]) -> None:
     """
     keys = 0
     for block in request["RequestItems"].values():
-        members = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)
+        members = rules.check_mixture(block, _EXPRESSIONS, _LEGACY_PARAMETERS)
         check_placeholders_usable(block, members, value_expressions=())
         rules.check_attributes_to_get(block)
         check_placeholder_maps(block)
@@ -77,12 +77,14 @@ def check(request: dict[str, Any]) -> None:
 
 def _check_one_style(blocks: Any) -> None:
     """Raise ValidationError if the request uses expressions for one table and legacy parameters for another."""
-    used = [name for name in (*_EXPRESSIONS, *_REPLACED) if any(block.get(name) is not None for block in blocks)]
+    used = [
+        name for name in (*_EXPRESSIONS, *_LEGACY_PARAMETERS) if any(block.get(name) is not None for block in blocks)
+    ]
     if len(used) > 1:
-        raise ValidationError(messages.mixed_parameters(_REPLACED, _EXPRESSIONS))
+        raise ValidationError(messages.mixed_parameters(_LEGACY_PARAMETERS, _EXPRESSIONS))
 
 
-class _Block(NamedTuple):
+class _PreparedBlock(NamedTuple):
     """The part of a BatchGetItem request for one table, after all checks that do not depend on the table definition."""
 
     request: dict[str, Any]
@@ -90,10 +92,10 @@ class _Block(NamedTuple):
     projection: CompiledProjection | None
 
 
-class _Plan(NamedTuple):
+class _TableReads(NamedTuple):
     """The part of a BatchGetItem request for one table, together with the table and the stored keys of the items."""
 
-    block: _Block
+    block: _PreparedBlock
     table: Table
     stored_keys: list[bytes]
 
@@ -101,86 +103,86 @@ class _Plan(NamedTuple):
 def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Run BatchGetItem: check the request, find the tables, and return items until the response is full."""
     check(request)
-    blocks = {name: _block(block, form) for name, block in request["RequestItems"].items()}
+    blocks = {name: _prepare_block(block, form) for name, block in request["RequestItems"].items()}
     tables = {name: database.table(name) for name in blocks}
-    plans = {name: _plan(block, tables[name]) for name, block in blocks.items()}
+    reads_by_table = {name: _plan_reads(block, tables[name]) for name, block in blocks.items()}
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    reading = _Reading(database, form, counted=detail != "NONE")
-    for name, plan in plans.items():
-        reading.read(name, plan)
-    reading.check_progress()
-    response: dict[str, Any] = {"Responses": reading.responses, "UnprocessedKeys": reading.unprocessed}
+    builder = _ResponseBuilder(database, form, counted=detail != "NONE")
+    for name, table_reads in reads_by_table.items():
+        builder.read(name, table_reads)
+    builder.check_progress()
+    response: dict[str, Any] = {"Responses": builder.responses, "UnprocessedKeys": builder.unprocessed}
     if detail != "NONE":
-        response["ConsumedCapacity"] = [receipt.render(detail, name) for name, receipt in reading.receipts.items()]
+        response["ConsumedCapacity"] = [receipt.render(detail, name) for name, receipt in builder.receipts.items()]
     return response
 
 
-def _block(block: dict[str, Any], form: Form) -> _Block:
+def _prepare_block(block: dict[str, Any], form: Form) -> _PreparedBlock:
     projection = reads.compile_single_read_projection(block)
     keys = [normalise_item(key, wire=form.wire)[0] for key in block["Keys"]]
     # Find duplicates without the table: with sorted members, equal keys have the same JSON.
     if len({orjson.dumps(key, option=orjson.OPT_SORT_KEYS) for key in keys}) < len(keys):
         raise ValidationError(item_messages.DUPLICATE_KEYS)
-    return _Block(block, keys, projection)
+    return _PreparedBlock(block, keys, projection)
 
 
-def _plan(block: _Block, table: Table) -> _Plan:
+def _plan_reads(block: _PreparedBlock, table: Table) -> _TableReads:
     reads.check_scalar_keys(table, block.projection)
-    return _Plan(block, table, [table.key.of_key(key) for key in block.keys])
+    return _TableReads(block, table, [table.key.of_key(key) for key in block.keys])
 
 
-class _Reading:
+class _ResponseBuilder:
     """A builder for the BatchGetItem response. The response is full if another item would make it larger than 16 MB."""
 
     def __init__(self, database: Database, form: Form, *, counted: bool) -> None:
         self._view = database.view()
         self._form = form
         self._counted = counted
-        self._left_bytes = limits.BATCH_GET_BYTES
-        self._full = False
+        self._free_bytes = limits.BATCH_GET_BYTES
+        self._is_full = False
         self.responses: dict[str, Any] = {}
         self.unprocessed: dict[str, Any] = {}
         self.receipts: dict[str, Receipt] = {}
-        self._done = 0
-        self._refused: ServiceError | None = None
+        self._read_count = 0
+        self._last_error: ServiceError | None = None
 
-    def read(self, name: str, plan: _Plan) -> None:
+    def read(self, name: str, table_reads: _TableReads) -> None:
         """Read the requested items of one table. Keys whose items do not fit into the response become
         UnprocessedKeys.
         """
         bodies: list[bytes] = []
-        left: list[int] = []
+        unread: list[int] = []
         table_units = 0.0
-        consistent = bool(plan.block.request.get("ConsistentRead"))
-        for number, stored_key in enumerate(plan.stored_keys):
+        consistent = bool(table_reads.block.request.get("ConsistentRead"))
+        for number, stored_key in enumerate(table_reads.stored_keys):
             try:
-                row = None if self._full else self._view.point(plan.table.tree, stored_key)
+                row = None if self._is_full else self._view.point(table_reads.table.tree, stored_key)
             except UNPROCESSED_ERRORS as error:
-                self._refused = error
-                left.append(number)
+                self._last_error = error
+                unread.append(number)
                 continue
-            if row is not None and row[0] > self._left_bytes:
-                self._full = True
-            if self._full:
-                left += range(number, len(plan.stored_keys))
+            if row is not None and row[0] > self._free_bytes:
+                self._is_full = True
+            if self._is_full:
+                unread += range(number, len(table_reads.stored_keys))
                 break
             if row is not None:
-                self._left_bytes -= row[0]
+                self._free_bytes -= row[0]
                 bodies.append(row[1])
             if self._counted:
                 table_units += units.read_units(row[0] if row else 0, consistent=consistent)
-        self._done += len(plan.stored_keys) - len(left)
-        self.responses[name] = self._items(bodies, plan.block.projection)
-        if left:
-            self.unprocessed[name] = _remainder(plan.block.request, left)
+        self._read_count += len(table_reads.stored_keys) - len(unread)
+        self.responses[name] = self._items(bodies, table_reads.block.projection)
+        if unread:
+            self.unprocessed[name] = _remainder(table_reads.block.request, unread)
         if self._counted:
             receipt = self.receipts.setdefault(name, Receipt())
             receipt.table_units += table_units
 
     def check_progress(self) -> None:
         """If no key could be read, raise the error that prevented the reads."""
-        if self._refused is not None and not self._done:
-            raise self._refused
+        if self._last_error is not None and not self._read_count:
+            raise self._last_error
 
     def _items(self, bodies: list[bytes], projection: CompiledProjection | None) -> Any:
         if projection is None:
@@ -188,8 +190,8 @@ class _Reading:
         return self._form.items([projection.apply(encoding.decode(body)) for body in bodies])
 
 
-def _remainder(block: dict[str, Any], left: list[int]) -> dict[str, Any]:
+def _remainder(block: dict[str, Any], unread: list[int]) -> dict[str, Any]:
     """Return the part of a BatchGetItem request for one table, with only the unprocessed keys at the
-    positions `left`.
+    positions `unread`.
     """
-    return {**block, "Keys": [block["Keys"][number] for number in left]}
+    return {**block, "Keys": [block["Keys"][number] for number in unread]}

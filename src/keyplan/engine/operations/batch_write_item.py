@@ -18,7 +18,7 @@ from keyplan.dynamodb.values.types import InvalidValueError, Item
 from keyplan.engine.items import versions, writes
 from keyplan.engine.items.receipts import Receipt, requested_names
 from keyplan.engine.operations import shapes
-from keyplan.engine.operations.answers import UNPROCESSED_ERRORS, Collections
+from keyplan.engine.operations.answers import UNPROCESSED_ERRORS, CollectionMetrics
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import TransactionConflictError, ValidationError
@@ -78,7 +78,7 @@ def check(request: dict[str, Any]) -> None:
 
 _Write: TypeAlias = tuple[bytes, Item, versions.Version | None]
 """A put or delete: the stored key, an item that contains the key, and the new version, or None for a delete."""
-_Part: TypeAlias = tuple[Table, list[_Write]]
+_TableWrites: TypeAlias = tuple[Table, list[_Write]]
 """A table and the writes to be made to it."""
 
 
@@ -86,27 +86,27 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     """Run BatchWriteItem: check the request, find the tables, and write the items in one transaction."""
     requests = prepare(request, form)
     tables = {name: database.table(name) for name in requests}
-    parts = _located(requests, tables)
+    writes_by_table = _locate(requests, tables)
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail == "NONE" and all(table.blind for table in tables.values()):
-        database.write_all(tables.values(), lambda transaction: _write_blindly(transaction, parts))
-        return _answer(request, {}, Collections(form), [])
-    batch = [(table, *write) for table, part in parts for write in part]
+        database.write_all(tables.values(), lambda transaction: _write_blindly(transaction, writes_by_table))
+        return _answer(request, {}, CollectionMetrics(form), [])
+    batch = [(table, *write) for table, table_writes in writes_by_table for write in table_writes]
     # Decide on faults before the transaction, because its work may run again.
     skipped = database.unprocessed(len(batch))
 
-    def work(transaction: Transaction) -> tuple[dict[str, Receipt], Collections, list[int]]:
+    def write_batch(transaction: Transaction) -> tuple[dict[str, Receipt], CollectionMetrics, list[int]]:
         receipts = {table.name: Receipt() for table in tables.values()} if detail != "NONE" else {}
-        left = _write_items(database, transaction, batch, receipts, skipped)
-        collections = Collections(form)
+        unprocessed = _write_items(database, transaction, batch, receipts, skipped)
+        collections = CollectionMetrics(form)
         if request.get("ReturnItemCollectionMetrics") == "SIZE":
             for number, (table, key, item, _) in enumerate(batch):
-                if number in left:
+                if number in unprocessed:
                     continue
                 collections.add(transaction, table, key, item)
-        return receipts, collections, left
+        return receipts, collections, unprocessed
 
-    return _answer(request, *database.write_all(tables.values(), work))
+    return _answer(request, *database.write_all(tables.values(), write_batch))
 
 
 @late_check(SHAPE)
@@ -138,23 +138,27 @@ def _parsed_write(write: dict[str, Any], wire: bool) -> tuple[Item, versions.Ver
     return new.item, new
 
 
-def _located(requests: dict[str, list[tuple[Item, versions.Version | None]]], tables: dict[str, Table]) -> list[_Part]:
-    parts: list[_Part] = []
-    places: dict[str, set[bytes]] = {}
-    for name, each_wanted in requests.items():
+def _locate(
+    requests: dict[str, list[tuple[Item, versions.Version | None]]], tables: dict[str, Table]
+) -> list[_TableWrites]:
+    writes_by_table: list[_TableWrites] = []
+    keys_by_table: dict[str, set[bytes]] = {}
+    for name, table_requests in requests.items():
         table = tables[name]
-        keys = places.setdefault(table.name, set())  # a request may name a table twice, by its name and by its ARN
-        part: list[_Write] = []
-        for item, new in each_wanted:
+        keys = keys_by_table.setdefault(
+            table.name, set()
+        )  # a request may name a table twice, by its name and by its ARN
+        table_writes: list[_Write] = []
+        for item, new in table_requests:
             key = table.key.of_key(item) if new is None else _key_of(table, item)
             if key in keys:
                 raise ValidationError(item_messages.DUPLICATE_KEYS)
             keys.add(key)
             if new is not None and table.indexes:
                 writes.check_index_keys(table, item)
-            part.append((key, item, new))
-        parts.append((table, part))
-    return parts
+            table_writes.append((key, item, new))
+        writes_by_table.append((table, table_writes))
+    return writes_by_table
 
 
 def _key_of(table: Table, item: Item) -> bytes:
@@ -179,50 +183,52 @@ def _write_items(
 
     The consumed capacity is added to `receipts`.
     """
-    left = []
+    unprocessed = []
     for number, (table, key, _, new) in enumerate(batch):
         if number in skipped:
-            left.append(number)
+            unprocessed.append(number)
             continue
         receipt = receipts.get(table.name)
         old = versions.load(transaction, table, key)
         try:
             writes.apply(database, transaction, table, key, old=old, new=new, receipt=receipt)
         except UNPROCESSED_ERRORS as error:
-            left.append(number)
-            if len(left) == len(batch) and not isinstance(error, TransactionConflictError):
+            unprocessed.append(number)
+            if len(unprocessed) == len(batch) and not isinstance(error, TransactionConflictError):
                 raise  # the service returns the error if no write succeeded
             continue
         if receipt is not None:
             receipt.table_units += units.write_units(max(new.size if new else 0, old.size if old else 0))
-    return left
+    return unprocessed
 
 
-def _write_blindly(transaction: Transaction, parts: list[_Part]) -> None:
-    for table, part in parts:
-        versions.change_blindly(transaction, table, part)
+def _write_blindly(transaction: Transaction, writes_by_table: list[_TableWrites]) -> None:
+    for table, table_writes in writes_by_table:
+        versions.change_blindly(transaction, table, table_writes)
 
 
 def _answer(
-    request: dict[str, Any], receipts: dict[str, Receipt], collections: Collections, left: list[int]
+    request: dict[str, Any], receipts: dict[str, Receipt], collections: CollectionMetrics, unprocessed: list[int]
 ) -> dict[str, Any]:
-    response: dict[str, Any] = {"UnprocessedItems": _unprocessed(request, left)}
+    response: dict[str, Any] = {"UnprocessedItems": _unprocessed(request, unprocessed)}
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
         response["ItemCollectionMetrics"] = collections.by_table
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE":
-        named = requested_names(request["RequestItems"])
-        response["ConsumedCapacity"] = [receipt.render(detail, named[name]) for name, receipt in receipts.items()]
+        names = requested_names(request["RequestItems"])
+        response["ConsumedCapacity"] = [receipt.render(detail, names[name]) for name, receipt in receipts.items()]
     return response
 
 
-def _unprocessed(request: dict[str, Any], left: list[int]) -> dict[str, list[dict[str, Any]]]:
-    """Return the writes at the positions `left` in the form of UnprocessedItems."""
-    if not left:
+def _unprocessed(request: dict[str, Any], positions: list[int]) -> dict[str, list[dict[str, Any]]]:
+    """Return the writes at the given positions in the form of UnprocessedItems."""
+    if not positions:
         return {}
-    requests = [(name, write) for name, given in request["RequestItems"].items() for write in given]
+    requests = [
+        (name, write) for name, requests_of_table in request["RequestItems"].items() for write in requests_of_table
+    ]
     unprocessed: dict[str, list[dict[str, Any]]] = {}
-    for number in left:
+    for number in positions:
         name, write = requests[number]
         unprocessed.setdefault(name, []).append(write)
     return unprocessed

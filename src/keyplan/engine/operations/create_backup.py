@@ -26,10 +26,10 @@ SHAPE = Structure(
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Run CreateBackup: find the table, start the backup in one transaction, and start copying the rows."""
 
-    def work(transaction: Transaction) -> backups.Document:
+    def create(transaction: Transaction) -> backups.Document:
         table = recovery.find_source(database, request["TableName"])
         return backups.create(database, transaction, table, request["BackupName"])
 
-    document = database.alter(work)
+    document = database.alter(create)
     backfill.begin(database, document["arn"], backfill.ROWS)
     return {"BackupDetails": backups.details(backups.reload(database.store.view(), document), descriptions.PENDING)}

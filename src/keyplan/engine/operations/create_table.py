@@ -135,14 +135,14 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     name = table_name(request["TableName"])
     description = documents.describe_new(database, request)
 
-    def work(transaction: Transaction) -> dict[str, Any]:
+    def create(transaction: Transaction) -> dict[str, Any]:
         documents.purge(database, transaction)
         _check_free(database, name)
         table = database.catalog.save(transaction, documents.create(database, transaction, description, request))
         return descriptions.describe(database, transaction, table, descriptions.PENDING)
 
-    table_description = database.alter(work)
-    _leave_out(table_description, request)
+    table_description = database.alter(create)
+    _remove_members(table_description, request)
     return {"TableDescription": table_description}
 
 
@@ -154,7 +154,7 @@ def _check_free(database: Database, name: str) -> None:
     raise ResourceInUseError(messages.being_created(name) if creating else messages.table_exists(name))
 
 
-def _leave_out(response: dict[str, Any], request: dict[str, Any]) -> None:
+def _remove_members(response: dict[str, Any], request: dict[str, Any]) -> None:
     """Remove the members of the response that DynamoDB returns only after the table has become active."""
     for member in descriptions.MODE_SUMMARIES:
         response.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)

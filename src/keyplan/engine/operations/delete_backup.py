@@ -24,7 +24,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     """Run DeleteBackup: find the backup, check that it is not in use, and delete it in one transaction."""
     arn, now = request["BackupArn"], database.clock.now()
 
-    def work(transaction: Transaction) -> backups.Document:
+    def delete(transaction: Transaction) -> backups.Document:
         document = backups.find(database, transaction, arn)
         if document["type"] == backups.SYSTEM:
             raise ValidationError(messages.system_backup(arn, timestamps.text(document["expires_at"])))
@@ -35,6 +35,6 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         backups.drop(transaction, document)
         return document
 
-    described = backups.describe(database.alter(work), now)
-    described["BackupDetails"]["BackupStatus"] = "DELETED"
-    return {"BackupDescription": described}
+    description = backups.describe(database.alter(delete), now)
+    description["BackupDetails"]["BackupStatus"] = "DELETED"
+    return {"BackupDescription": description}

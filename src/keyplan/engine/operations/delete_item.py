@@ -11,7 +11,7 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.items import actions, versions, writes
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
-from keyplan.engine.operations.answers import collection_metrics, enveloped
+from keyplan.engine.operations.answers import collection_metrics, prefix_errors
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     receipt = Receipt() if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
-    def work(transaction: Transaction) -> versions.Version | None:
+    def delete_item(transaction: Transaction) -> versions.Version | None:
         old = versions.load(transaction, table, key)
         if receipt is not None:
             receipt.table_units = units.write_units(old.size if old else 0)
@@ -54,7 +54,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         writes.apply(database, transaction, table, key, old=old, new=None, receipt=receipt)
         return old
 
-    old = database.write(table, work)
+    old = database.write(table, delete_item)
     response: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and old is not None:
         response["Attributes"] = form.stored(old.body)
@@ -66,7 +66,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 @late_check(SHAPE)
-@enveloped
+@prefix_errors
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemDelete:
     """Run the checks of a DeleteItem request that do not depend on the table, and return the delete action.
 

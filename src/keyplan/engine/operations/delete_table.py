@@ -42,11 +42,11 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     description.
     """
 
-    def work(transaction: Transaction) -> dict[str, Any]:
+    def delete(transaction: Transaction) -> dict[str, Any]:
         documents.purge(database, transaction)
         table = descriptions.find_known(database, request["TableName"])
         _check_deletable(database, table)
-        described = descriptions.describe(database, transaction, table, database.clock.now(), writing=True)
+        description = descriptions.describe(database, transaction, table, database.clock.now(), writing=True)
         if table.recovery is not None:
             backups.create_system_backup(database, transaction, table)
             table = parse({**table.document, "rows_kept": True})
@@ -55,11 +55,11 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
             database.catalog.save(transaction, {**table.document, "gone_at": gone_at})
         else:
             documents.drop(database, transaction, table)
-        return described
+        return description
 
     descriptions.cache_counts(database, request["TableName"])
-    described = {**database.alter(work), "TableStatus": "DELETING"}
-    return {"TableDescription": {name: described[name] for name in _RETURNED if name in described}}
+    description = {**database.alter(delete), "TableStatus": "DELETING"}
+    return {"TableDescription": {name: description[name] for name in _RETURNED if name in description}}
 
 
 def _check_deletable(database: Database, table: Table) -> None:

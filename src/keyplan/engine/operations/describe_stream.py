@@ -58,10 +58,10 @@ def _add_shards(description: dict[str, Any], shards: list[dict[str, Any]], reque
         shards = []  # a filter requests the children of a shard, but the engine never splits shards
     start = request.get("ExclusiveStartShardId") or ""
     limit = request.get("Limit") or limits.SHARD_LISTING
-    following = [shard for shard in shards if shard["ShardId"] > start]
-    description["Shards"] = following[:limit]
-    if len(following) > limit:
-        description["LastEvaluatedShardId"] = following[limit - 1]["ShardId"]
+    later_shards = [shard for shard in shards if shard["ShardId"] > start]
+    description["Shards"] = later_shards[:limit]
+    if len(later_shards) > limit:
+        description["LastEvaluatedShardId"] = later_shards[limit - 1]["ShardId"]
 
 
 def _shard(view: StoreView, document: dict[str, Any], shard: int) -> dict[str, Any]:

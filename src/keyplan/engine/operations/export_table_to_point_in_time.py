@@ -107,7 +107,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     name = _table_name(database, request["TableArn"])
     parameters = _parameters(request, selection)
 
-    def work(transaction: Transaction) -> Document:
+    def begin_export(transaction: Transaction) -> Document:
         now = database.clock.now()
         table = descriptions.find_existing(database, name)
         if table is None:
@@ -124,7 +124,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         jobs.check_number(stored, jobs.EXPORT)
         return jobs.begin(transaction, document, now)
 
-    document = database.alter(work)
+    document = database.alter(begin_export)
     database.wake_jobs()
     return {"ExportDescription": exports.describe(document, form)}
 
@@ -169,13 +169,13 @@ def _document(database: Database, table: Table, parameters: dict[str, Any], toke
     """
     now = database.clock.now()
     now_ms = int(now * 1000)
-    of_table = table.document["description"]
-    described: dict[str, Any] = {
-        "ExportArn": jobs.new_arn(database, jobs.EXPORT, of_table["TableArn"], now_ms),
+    table_description = table.document["description"]
+    description: dict[str, Any] = {
+        "ExportArn": jobs.new_arn(database, jobs.EXPORT, table_description["TableArn"], now_ms),
         "ExportStatus": jobs.IN_PROGRESS,
         "StartTime": now_ms / 1000,
-        "TableArn": of_table["TableArn"],
-        "TableId": of_table["TableId"],
+        "TableArn": table_description["TableArn"],
+        "TableId": table_description["TableId"],
         "ClientToken": token,
         "S3Bucket": parameters["S3Bucket"],
         "S3SseAlgorithm": parameters.get("S3SseAlgorithm") or "AES256",
@@ -184,20 +184,20 @@ def _document(database: Database, table: Table, parameters: dict[str, Any], toke
     }
     for name in ("S3BucketOwner", "S3Prefix", "S3SseKmsKeyId", "FilterSpecification"):
         if name in parameters:
-            described[name] = parameters[name]
+            description[name] = parameters[name]
     document: Document = {
         "kind": jobs.EXPORT,
         "table": table.name,
-        "description": described,
+        "description": description,
         "parameters": parameters,
         "filter": parameters.get("FilterSpecification"),
     }
-    if described["ExportType"] == exports.INCREMENTAL:
+    if description["ExportType"] == exports.INCREMENTAL:
         specification = parameters["IncrementalExportSpecification"]
         from_s, to_s = specification["ExportFromTime"], specification.get("ExportToTime", float(math.floor(now)))
         _check_period(table, from_s, to_s, now)
         view_type = specification.get("ExportViewType") or exports.BOTH_IMAGES
-        described["IncrementalExportSpecification"] = {
+        description["IncrementalExportSpecification"] = {
             "ExportFromTime": from_s,
             "ExportToTime": to_s,
             "ExportViewType": view_type,
@@ -205,7 +205,7 @@ def _document(database: Database, table: Table, parameters: dict[str, Any], toke
         return {**document, "period_s": [from_s, to_s]}
     time_s = parameters.get("ExportTime", now)
     _check_time(table, time_s, now)
-    described["ExportTime"] = parameters.get("ExportTime", now_ms / 1000)
+    description["ExportTime"] = parameters.get("ExportTime", now_ms / 1000)
     return {**document, "time_s": time_s}
 
 

@@ -27,7 +27,7 @@ SHAPE = Structure(
 )
 
 
-Stored = tuple[int, float, bytes]
+StoredRecord = tuple[int, float, bytes]
 """A record of a stream: its sequence number, the time of the write in epoch seconds, and its stored body."""
 
 _CHUNK = 50
@@ -44,20 +44,22 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     retention.trim_if_due(database, iterator.arn)
     with database.store.snapshot() as view:
         document = stream_records.find_readable(view, iterator.arn, now)
-        iterator = _placed(document, iterator)
+        iterator = _skip_trimmed(document, iterator)
         last = stream_records.last_sequence(view, document, iterator.shard)
         records = _read(view, stream_records.log_of(document), iterator, limit)
     position = records[-1][0] + 1 if records else iterator.position
     response: dict[str, Any] = {}
     if document["ended_at"] is None or position <= last:
-        following = iterator._replace(position=position, issued_at=now, at_horizon=iterator.at_horizon and not records)
-        response["NextShardIterator"] = stream_records.render_iterator(following)
+        next_iterator = iterator._replace(
+            position=position, issued_at=now, at_horizon=iterator.at_horizon and not records
+        )
+        response["NextShardIterator"] = stream_records.render_iterator(next_iterator)
     records = database.deliver(records, limit)
-    response["Records"] = _rendered(database, iterator.arn, records, form)
+    response["Records"] = _render_records(database, iterator.arn, records, form)
     return response
 
 
-def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
+def _skip_trimmed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
     """Return a TRIM_HORIZON iterator moved past trimmed records. Return any other iterator unchanged.
 
     Raises TrimmedDataAccessError if an iterator of another type points to a trimmed record, and ResourceNotFoundError
@@ -73,13 +75,13 @@ def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
     return iterator._replace(position=trimmed + 1)
 
 
-def _read(view: StoreView, log: Log, iterator: ShardIterator, limit: int) -> list[Stored]:
+def _read(view: StoreView, log: Log, iterator: ShardIterator, limit: int) -> list[StoredRecord]:
     """Return up to `limit` stream records with a total size of up to 1 MB. The first record is returned even if it is
     larger.
 
     Records are read in chunks, because a single record can be as large as two items.
     """
-    records: list[Stored] = []
+    records: list[StoredRecord] = []
     position, size = iterator.position, 0
     while len(records) < limit:
         requested = min(_CHUNK, limit - len(records))
@@ -95,7 +97,7 @@ def _read(view: StoreView, log: Log, iterator: ShardIterator, limit: int) -> lis
     return records
 
 
-def _rendered(database: Database, arn: str, records: list[Stored], form: Form) -> Any:
+def _render_records(database: Database, arn: str, records: list[StoredRecord], form: Form) -> Any:
     start = b'","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"%b",' % database.settings.region.encode()
     bodies = [
         b'{"eventID":"%b%b%b,"ApproximateCreationDateTime":%d,"SequenceNumber":"%b"}}'
@@ -103,18 +105,18 @@ def _rendered(database: Database, arn: str, records: list[Stored], form: Form) -
             stream_records.event_id(arn, sequence),
             start,
             body,
-            int(at),
+            int(written_at),
             stream_records.sequence_number(sequence).encode(),
         )
-        for sequence, at, body in records
+        for sequence, written_at, body in records
     ]
-    joined = b"[" + b",".join(bodies) + b"]"
+    content = b"[" + b",".join(bodies) + b"]"
     if form.wire:
-        return orjson.Fragment(joined)
-    return [_python(record) for record in orjson.loads(joined)]
+        return orjson.Fragment(content)
+    return [_to_python(record) for record in orjson.loads(content)]
 
 
-def _python(record: dict[str, Any]) -> dict[str, Any]:
+def _to_python(record: dict[str, Any]) -> dict[str, Any]:
     change = record["dynamodb"]
     for name in _IMAGES:
         if name in change:

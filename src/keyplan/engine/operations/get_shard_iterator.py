@@ -44,12 +44,12 @@ def check(request: dict[str, Any]) -> None:
     A SequenceNumber or Timestamp is required if the iterator type uses it, and not allowed otherwise.
     """
     kind = request["ShardIteratorType"]
-    needed = _START.get(kind)
+    required_member = _START.get(kind)
     for member in ("SequenceNumber", "Timestamp"):
         is_given = request.get(member) is not None
-        if member == needed and not is_given:
+        if member == required_member and not is_given:
             raise ValidationError(messages.iterator_needs(member, kind))
-        if member != needed and is_given:
+        if member != required_member and is_given:
             raise ValidationError(messages.iterator_takes_no(member, kind))
 
 
@@ -68,7 +68,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         if shard is None:
             raise ResourceNotFoundError(messages.SHARD_NOT_FOUND)
         if kind == "AT_TIMESTAMP":
-            position = _written_from(view, document, shard, timestamps.epoch_s(request["Timestamp"]))
+            position = _position_at_time(view, document, shard, timestamps.epoch_s(request["Timestamp"]))
         else:
             position = _position(view, document, shard, kind, sequence)
     at_horizon = kind == "TRIM_HORIZON"
@@ -88,9 +88,9 @@ def _position(view: StoreView, document: dict[str, Any], shard: int, kind: str, 
     return sequence + 1 if kind == "AFTER_SEQUENCE_NUMBER" else sequence
 
 
-def _written_from(view: StoreView, document: dict[str, Any], shard: int, at_s: float) -> int:
+def _position_at_time(view: StoreView, document: dict[str, Any], shard: int, at_s: float) -> int:
     """Return the position in a shard of the first stream record that was written at or after the time `at_s`, in epoch
     seconds.
     """
-    older = retention.last_before(view, records.log_of(document), shard, at_s)
-    return max(older, records.last_trimmed(document, shard)) + 1
+    last_older = retention.last_before(view, records.log_of(document), shard, at_s)
+    return max(last_older, records.last_trimmed(document, shard)) + 1

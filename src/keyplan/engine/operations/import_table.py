@@ -103,7 +103,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     name = parameters["TableName"]
     description = documents.describe_new(database, parameters)
 
-    def work(transaction: Transaction) -> Document:
+    def begin_import(transaction: Transaction) -> Document:
         now = database.clock.now()
         documents.purge(database, transaction)
         stored = jobs.stored(transaction, jobs.IMPORT)
@@ -120,7 +120,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         database.catalog.save(transaction, {**table, **members})
         return jobs.begin(transaction, document, now)
 
-    document = database.alter(work)
+    document = database.alter(begin_import)
     database.wake_jobs()
     return {"ImportTableDescription": document["description"]}
 
@@ -151,7 +151,7 @@ def _document(
 ) -> Document:
     now_ms = int(database.clock.now() * 1000)
     account = database.settings.account
-    described: dict[str, Any] = {
+    import_description: dict[str, Any] = {
         "ImportArn": jobs.new_arn(database, jobs.IMPORT, description["TableArn"], now_ms),
         "ImportStatus": jobs.IN_PROGRESS,
         "TableArn": description["TableArn"],
@@ -168,11 +168,11 @@ def _document(
         "ImportedItemCount": 0,
     }
     if request.get("InputFormatOptions"):
-        described["InputFormatOptions"] = request["InputFormatOptions"]
+        import_description["InputFormatOptions"] = request["InputFormatOptions"]
     return {
         "kind": jobs.IMPORT,
         "table": description["TableName"],
-        "description": described,
+        "description": import_description,
         "parameters": {},
         "progress": imports.ImportProgress().document(),
     }

@@ -30,13 +30,13 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     table_arn = request.get("TableArn")
     if table_arn is not None:
         documents = _of_table(database, documents, table_arn)
-    listed, more = jobs.page(
+    page_documents, next_token = jobs.page(
         documents, jobs.EXPORT, str, size=request.get("MaxResults"), token=request.get("NextToken")
     )
     response: dict[str, Any] = {
-        "ExportSummaries": [{name: document["description"][name] for name in _RETURNED} for document in listed]
+        "ExportSummaries": [{name: document["description"][name] for name in _RETURNED} for document in page_documents]
     }
-    return response if more is None else {**response, "NextToken": more}
+    return response if next_token is None else {**response, "NextToken": next_token}
 
 
 def _of_table(database: Database, documents: list[Document], arn: str) -> list[Document]:
@@ -46,6 +46,10 @@ def _of_table(database: Database, documents: list[Document], arn: str) -> list[D
     table = database.catalog.find(table_name(arn), database.store.view())
     if table is None:
         return []
-    now_id = table.document["description"]["TableId"]
-    described = ((document, document["description"]) for document in documents)
-    return [document for document, of in described if of["TableArn"] == arn and of["TableId"] == now_id]
+    table_id = table.document["description"]["TableId"]
+    pairs = ((document, document["description"]) for document in documents)
+    return [
+        document
+        for document, description in pairs
+        if description["TableArn"] == arn and description["TableId"] == table_id
+    ]

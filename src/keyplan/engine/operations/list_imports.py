@@ -41,15 +41,17 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     table_arn = request.get("TableArn")
     if table_arn is not None:
         documents = [document for document in documents if document["description"]["TableArn"] == table_arn]
-    listed, more = jobs.page(documents, jobs.IMPORT, _age, size=request.get("PageSize"), token=request.get("NextToken"))
-    descriptions = (document["description"] for document in listed)
+    page_documents, next_token = jobs.page(
+        documents, jobs.IMPORT, _age, size=request.get("PageSize"), token=request.get("NextToken")
+    )
+    descriptions = (document["description"] for document in page_documents)
     response: dict[str, Any] = {
         "ImportSummaryList": [
             {name: description[name] for name in _SUMMARY_MEMBERS if name in description}
             for description in descriptions
         ]
     }
-    return response if more is None else {**response, "NextToken": more}
+    return response if next_token is None else {**response, "NextToken": next_token}
 
 
 def _age(arn: str) -> tuple[str, str]:

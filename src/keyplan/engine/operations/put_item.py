@@ -12,7 +12,7 @@ from keyplan.engine.items import actions, versions, writes
 from keyplan.engine.items.conditions import write_guard
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
-from keyplan.engine.operations.answers import collection_metrics, enveloped
+from keyplan.engine.operations.answers import collection_metrics, prefix_errors
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
@@ -57,16 +57,16 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     guard, new = action
     table = database.table(request["TableName"])
     key = action.locate(table)
-    returned = request.get("ReturnValues") == "ALL_OLD"
+    returns_old = request.get("ReturnValues") == "ALL_OLD"
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    needs_old = guard is not None or returned or detail != "NONE" or not table.blind
+    needs_old = guard is not None or returns_old or detail != "NONE" or not table.blind
     if not needs_old:
         database.put(table, key, new)
         return {}
     receipt = Receipt() if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
-    def work(transaction: Transaction) -> versions.Version | None:
+    def put_item(transaction: Transaction) -> versions.Version | None:
         old = versions.load(transaction, table, key)
         if receipt is not None:
             receipt.table_units = units.write_units(max(new.size, old.size if old else 0))
@@ -75,9 +75,9 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         writes.apply(database, transaction, table, key, old=old, new=new, receipt=receipt)
         return old
 
-    old = database.write(table, work)
+    old = database.write(table, put_item)
     response: dict[str, Any] = {}
-    if returned and old is not None:
+    if returns_old and old is not None:
         response["Attributes"] = form.stored(old.body)
     if receipt is not None:
         response["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
@@ -87,7 +87,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 @late_check(SHAPE)
-@enveloped
+@prefix_errors
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemPut:
     """Run the checks of a PutItem request that do not depend on the table, and return the put action.
 

@@ -52,7 +52,7 @@ SHAPE = Structure(
     alone=("ConditionalOperator",),
 )
 
-_MOST_KEY_CONDITIONS = 2
+_MAX_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
@@ -60,7 +60,7 @@ def check(request: dict[str, Any]) -> None:
 
     DynamoDB makes this check before it checks values.
     """
-    members = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _replaced(request))
+    members = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _legacy_parameters(request))
     check_placeholders_usable(request, members, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
     rules.check_select(request)
     rules.check_conditional_operator(request, "QueryFilter")
@@ -78,13 +78,13 @@ def check_late(request: dict[str, Any]) -> None:
     check_placeholder_maps(request)
 
 
-def _replaced(request: dict[str, Any]) -> tuple[str, ...]:
+def _legacy_parameters(request: dict[str, Any]) -> tuple[str, ...]:
     """Return the legacy parameters that must not be combined with the expressions in the request.
 
     KeyConditions can be combined with a FilterExpression, but not with a KeyConditionExpression.
     """
-    replaced = ("AttributesToGet", "QueryFilter", "ConditionalOperator")
-    return (*replaced, "KeyConditions") if request.get("KeyConditionExpression") is not None else replaced
+    names = ("AttributesToGet", "QueryFilter", "ConditionalOperator")
+    return (*names, "KeyConditions") if request.get("KeyConditionExpression") is not None else names
 
 
 def check_key_conditions(request: dict[str, Any]) -> None:
@@ -92,11 +92,11 @@ def check_key_conditions(request: dict[str, Any]) -> None:
     been validated.
     """
     # An index may have several key attributes per role. Their number is known only after the index lookup.
-    if len(request["KeyConditions"]) > _MOST_KEY_CONDITIONS and request.get("IndexName") is None:
+    if len(request["KeyConditions"]) > _MAX_KEY_CONDITIONS and request.get("IndexName") is None:
         raise ValidationError(expression_messages.KEY_CONDITION_COUNT)
 
 
-class _Prepared(NamedTuple):
+class _PreparedQuery(NamedTuple):
     """A Query request after all checks that do not depend on the table."""
 
     values: Item | None
@@ -146,7 +146,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     return pages.answer(page_request, page, form, request)
 
 
-def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
+def _prepare(request: dict[str, Any], form: Form) -> _PreparedQuery:
     """Run the checks of a Query request that do not depend on the table.
 
     DynamoDB checks the legacy filter first, then the start key, and then the key condition.
@@ -165,7 +165,7 @@ def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
     reads.check_read_placeholders(request, values, by_expression, condition and condition.condition, projection)
     if by_expression is not None:
         by_expression.check_form()
-    return _Prepared(values, key_condition, condition, projection, start)
+    return _PreparedQuery(values, key_condition, condition, projection, start)
 
 
 def _key_condition(request: dict[str, Any], values: Item | None, form: Form) -> KeyCondition | LegacyKeyCondition:

@@ -37,7 +37,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     """Run RestoreTableFromBackup: find the backup, create the table in one transaction, and start copying the rows."""
     arn = request["BackupArn"]
 
-    def work(transaction: Transaction) -> restores.Restored:
+    def create(transaction: Transaction) -> restores.Restored:
         documents.purge(database, transaction)
         document = backups.find(database, transaction, arn)
         restores.check_target(database, request["TargetTableName"])
@@ -55,4 +55,4 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
             database, transaction, restores.Origin(source, backups.tree_of(document), summary), request
         )
 
-    return restores.finish(database, database.alter(work))
+    return restores.finish(database, database.alter(create))

@@ -71,7 +71,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     """
     check(request)
 
-    def work(transaction: Transaction) -> restores.Restored:
+    def create(transaction: Transaction) -> restores.Restored:
         documents.purge(database, transaction)
         source = _source(database, request)
         if source.recovery is None:
@@ -85,7 +85,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
             database, transaction, restores.Origin(description, source, summary, point_in_time), request
         )
 
-    return restores.finish(database, database.alter(work))
+    return restores.finish(database, database.alter(create))
 
 
 def _source(database: Database, request: dict[str, Any]) -> Table:

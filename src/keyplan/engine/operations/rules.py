@@ -15,21 +15,23 @@ from keyplan.engine.tables.catalog import WHOLE_TABLE_NAME
 from keyplan.errors import AccessDeniedError, ValidationError
 
 
-def enveloped(error: ValidationError) -> ValidationError:
+def prefixed_error(error: ValidationError) -> ValidationError:
     """Return an error whose message has the prefix that DynamoDB adds to error messages of PutItem, UpdateItem and
     DeleteItem.
     """
     return ValidationError(messages.enveloped(error.message), **error.members)
 
 
-def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others: Sequence[str]) -> list[str]:
+def check_mixture(
+    request: Mapping[str, Any], expressions: Sequence[str], legacy_parameters: Sequence[str]
+) -> list[str]:
     """Return the names of the expression parameters that the request has.
 
-    Raises ValidationError if the request has both expression parameters and any of the legacy parameters in `others`.
+    Raises ValidationError if the request has both expression parameters and any of the `legacy_parameters`.
     """
     parameters_given = [name for name in expressions if request.get(name) is not None]
     if parameters_given:
-        mixed = [name for name in others if request.get(name) is not None]
+        mixed = [name for name in legacy_parameters if request.get(name) is not None]
         if mixed:
             raise ValidationError(messages.mixed_parameters(mixed, parameters_given))
     return parameters_given
@@ -71,10 +73,10 @@ def check_conditional_operator(request: Mapping[str, Any], conditions: str) -> N
     """
     if request.get("ConditionalOperator") is None:
         return
-    combined = request.get(conditions)
-    if not combined:
+    condition_map = request.get(conditions)
+    if not condition_map:
         raise ValidationError(expression_messages.CONDITIONAL_OPERATOR_ALONE)
-    if len(combined) == 1:
+    if len(condition_map) == 1:
         raise ValidationError(expression_messages.CONDITIONAL_OPERATOR_SINGLE)
 
 
@@ -91,13 +93,13 @@ WITHOUT_RULES = frozenset(
 )
 """Parameters of PutItem and DeleteItem that do not depend on other parameters."""
 
-_OLDER = ("AttributeUpdates", "Expected", "ConditionalOperator")
+_LEGACY_PARAMETERS = ("AttributeUpdates", "Expected", "ConditionalOperator")
 
 
 def check_replacing(request: dict[str, Any]) -> None:
     """Raise ValidationError if a PutItem or DeleteItem request contains parameters that cannot be combined."""
-    if request.get("ConditionExpression") is None or not request.keys().isdisjoint(_OLDER):
-        _check_parameters(request, ("ConditionExpression",), _OLDER[1:])
+    if request.get("ConditionExpression") is None or not request.keys().isdisjoint(_LEGACY_PARAMETERS):
+        _check_parameters(request, ("ConditionExpression",), _LEGACY_PARAMETERS[1:])
 
 
 def check_replacing_late(request: dict[str, Any]) -> None:
@@ -111,8 +113,8 @@ def check_replacing_late(request: dict[str, Any]) -> None:
 
 def check_updating(request: dict[str, Any]) -> None:
     """Raise ValidationError if an UpdateItem request contains parameters that cannot be combined."""
-    if request.get("UpdateExpression") is None or not request.keys().isdisjoint(_OLDER):
-        _check_parameters(request, ("UpdateExpression", "ConditionExpression"), _OLDER)
+    if request.get("UpdateExpression") is None or not request.keys().isdisjoint(_LEGACY_PARAMETERS):
+        _check_parameters(request, ("UpdateExpression", "ConditionExpression"), _LEGACY_PARAMETERS)
 
 
 def check_conditions(request: dict[str, Any]) -> None:
@@ -123,8 +125,10 @@ def check_conditions(request: dict[str, Any]) -> None:
     check_placeholder_maps(request)
 
 
-def _check_parameters(request: dict[str, Any], expressions: tuple[str, ...], others: tuple[str, ...]) -> None:
-    members = check_mixture(request, expressions, others)
+def _check_parameters(
+    request: dict[str, Any], expressions: tuple[str, ...], legacy_parameters: tuple[str, ...]
+) -> None:
+    members = check_mixture(request, expressions, legacy_parameters)
     check_placeholders_usable(request, members, value_expressions=expressions)
 
 

@@ -27,16 +27,16 @@ def check_table_keys(schema: Sequence[dict[str, Any]], definitions: Sequence[str
     if len(keys) == 1 and undefined and definitions:
         raise ValidationError(messages.keys_undefined(keys, definitions))
     # If a name occurs twice in the schema but is defined only once, a definition counts as missing.
-    doubled = len(keys) > 1 and keys[0] == keys[1] and len(definitions) == 1
-    if undefined or doubled:
+    is_repeated = len(keys) > 1 and keys[0] == keys[1] and len(definitions) == 1
+    if undefined or is_repeated:
         raise ValidationError(messages.KEY_UNDEFINED)
     _check_pair(schema)
 
 
 def check_definitions(definitions: Sequence[str]) -> None:
     """Raise ValidationError if an attribute is defined more than once."""
-    for place, name in enumerate(definitions):
-        if name in definitions[:place]:
+    for position, name in enumerate(definitions):
+        if name in definitions[:position]:
             raise ValidationError(messages.definition_twice(name))
 
 
@@ -65,9 +65,9 @@ def check_local_index(index: dict[str, Any], table_hash: str) -> None:
     _check_pair(schema)
     if len(schema) == 1:
         raise ValidationError(messages.local_index_without_range(name))
-    own_hash = schema[0]["AttributeName"]
-    if own_hash != table_hash:
-        raise ValidationError(messages.local_index_other_hash(name, own_hash, table_hash))
+    index_hash = schema[0]["AttributeName"]
+    if index_hash != table_hash:
+        raise ValidationError(messages.local_index_other_hash(name, index_hash, table_hash))
     check_projection(index["Projection"])
 
 
@@ -103,15 +103,15 @@ def check_projection(projection: dict[str, Any]) -> None:
     NonKeyAttributes are required for the projection type INCLUDE and not allowed for other types.
     """
     kind: str | None = projection.get("ProjectionType")
-    named: list[str] | None = projection.get("NonKeyAttributes")
+    attribute_names: list[str] | None = projection.get("NonKeyAttributes")
     if kind is None:
         raise ValidationError(messages.PROJECTION_TYPE_MISSING)
-    if kind != "INCLUDE" and named is not None:
+    if kind != "INCLUDE" and attribute_names is not None:
         raise ValidationError(messages.non_key_attributes_unwanted(kind))
-    if kind == "INCLUDE" and named is None:
+    if kind == "INCLUDE" and attribute_names is None:
         raise ValidationError(messages.NON_KEY_ATTRIBUTES_MISSING)
     names: set[str] = set()
-    for name in named or ():
+    for name in attribute_names or ():
         if name in names:
             raise ValidationError(messages.projected_twice(name))
         names.add(name)
@@ -140,7 +140,7 @@ def check_table_class(table_class: str | None) -> None:
         raise ValidationError(messages.TABLE_CLASS_UNKNOWN)
 
 
-_MOST_UNITS = 1_000_000_000_000  # the service's technical limit, far above any quota
+_MAX_UNITS = 1_000_000_000_000  # the service's technical limit, far above any quota
 _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 
 
@@ -209,9 +209,9 @@ def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) ->
 
     `index` is the name of the index to which the capacity units belong, or None for a table.
     """
-    beyond = _beyond_bounds(throughput)
-    if beyond is not None:
-        member, units = beyond
+    excess = _beyond_bounds(throughput)
+    if excess is not None:
+        member, units = excess
         raise ValidationError(messages.out_of_bounds(units, member, index))
 
 
@@ -231,6 +231,6 @@ def _beyond_bounds(throughput: dict[str, Any] | None) -> tuple[str, int] | None:
     Returns None if all values are accepted.
     """
     for member in _UNITS:
-        if throughput is not None and throughput[member] > _MOST_UNITS:
+        if throughput is not None and throughput[member] > _MAX_UNITS:
             return member, throughput[member]
     return None

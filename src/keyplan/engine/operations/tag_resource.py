@@ -35,10 +35,10 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     """Run TagResource: check the request, find the table or stream, and add the tags."""
     check(request)
 
-    def work(transaction: Transaction) -> None:
+    def add_tags(transaction: Transaction) -> None:
         resource = tags.find_taggable(database, request["ResourceArn"])
         merged_tags = tags.merge_tags(resource.tags, request["Tags"])
         database.catalog.save(transaction, resource.with_tags(merged_tags))
 
-    database.alter(work)
+    database.alter(add_tags)
     return {}

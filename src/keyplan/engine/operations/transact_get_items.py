@@ -88,34 +88,36 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     gets = [_prepare(element["Get"], form) for element in request["TransactItems"]]
     tables = [database.table(get.table) for get in gets]
     keys = locate(list(zip(tables, gets, strict=True)))
-    to_read = [
+    item_reads = [
         TransactionRead(get.table, table, key, None if get.projection is None else get.projection.apply)
         for get, table, key in zip(gets, tables, keys, strict=True)
     ]
-    return read_together(database, to_read, request.get("ReturnConsumedCapacity") or "NONE", form)
+    return read_in_snapshot(database, item_reads, request.get("ReturnConsumedCapacity") or "NONE", form)
 
 
-def read_together(database: Database, to_read: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
+def read_in_snapshot(
+    database: Database, item_reads: Sequence[TransactionRead], detail: str, form: Form
+) -> dict[str, Any]:
     """Read the items as of one point in time and return the response.
 
     `detail` is the value of ReturnConsumedCapacity. Raises ValidationError if the total size of the items exceeds 4 MB.
     """
     with database.snapshot() as view:
-        rows = [view.point(read.table.tree, read.key) for read in to_read]
+        rows = [view.point(read.table.tree, read.key) for read in item_reads]
     total = sum(row[0] for row in rows if row is not None)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(messages.payload_too_large(total))
     response: dict[str, Any] = {
-        "Responses": [_response(read, row, form) for read, row in zip(to_read, rows, strict=True)]
+        "Responses": [_response(read, row, form) for read, row in zip(item_reads, rows, strict=True)]
     }
     if detail != "NONE":
         receipts: dict[str, Receipt] = {}
-        for read, row in zip(to_read, rows, strict=True):
+        for read, row in zip(item_reads, rows, strict=True):
             receipt = receipts.setdefault(read.table.name, Receipt())
             receipt.table_units += units.transactional_read_units(row[0] if row else 0)
-        named = requested_names(read.name for read in to_read)
+        names = requested_names(read.name for read in item_reads)
         response["ConsumedCapacity"] = [
-            receipt.render(detail, named[name], "Read") for name, receipt in receipts.items()
+            receipt.render(detail, names[name], "Read") for name, receipt in receipts.items()
         ]
     return response
 

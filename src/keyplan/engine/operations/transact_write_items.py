@@ -26,7 +26,7 @@ from keyplan.engine.items.keys import EmptyKeyError
 from keyplan.engine.items.receipts import Receipt, requested_names
 from keyplan.engine.items.transactions import CANCELLING_ERRORS, CancellationReasons, cancelled_by, locate
 from keyplan.engine.operations import shapes
-from keyplan.engine.operations.answers import Collections
+from keyplan.engine.operations.answers import CollectionMetrics
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
@@ -81,13 +81,13 @@ def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
     Raises ValidationError unless each element of the request contains exactly one action.
     """
-    found_actions = []
+    all_actions = []
     for element in request["TransactItems"]:
         actions = [(kind, element[kind]) for kind in ACTIONS if kind in element and element[kind] is not None]
         if len(actions) != 1:
             raise ValidationError(messages.SEVERAL_ACTIONS_IN_ONE)
-        found_actions += actions
-    return found_actions
+        all_actions += actions
+    return all_actions
 
 
 def check_action(action: dict[str, Any]) -> None:
@@ -123,7 +123,7 @@ class AnswerOptions(NamedTuple):
     """
 
     detail: str
-    measured: bool
+    has_collection_metrics: bool
     names: dict[str, str]
 
 
@@ -144,12 +144,14 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     """Run TransactWriteItems: check the request, find the tables, and run all actions in one transaction."""
     steps = _locate(database, prepare(request, form))
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
+    has_collection_metrics = request.get("ReturnItemCollectionMetrics") == "SIZE"
     names = requested_names(members["TableName"] for _, members in actions_of(request)) if detail != "NONE" else {}
-    return write_together(database, steps, transactions.token_of(request), form, AnswerOptions(detail, measured, names))
+    return write_in_transaction(
+        database, steps, transactions.token_of(request), form, AnswerOptions(detail, has_collection_metrics, names)
+    )
 
 
-def write_together(
+def write_in_transaction(
     database: Database,
     steps: list[WriteStep],
     token: transactions.IdempotencyToken | None,
@@ -160,9 +162,9 @@ def write_together(
 
     If a transaction with the same `token` was committed in the last ten minutes, no changes are made.
     """
-    work = _Work(database, form, steps, token, options)
+    write_transaction = _WriteTransaction(database, form, steps, token, options)
     # Pass the table of every step, because a table may have changed between the lookups of two steps.
-    return database.write_all([step.table for step in steps], work.run)
+    return database.write_all([step.table for step in steps], write_transaction.run)
 
 
 @late_check(SHAPE)
@@ -202,7 +204,7 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
     ]
 
 
-class _Work:
+class _WriteTransaction:
     """The part of TransactWriteItems that runs inside the store's write transaction. It can be run again from the
     start.
     """
@@ -219,7 +221,7 @@ class _Work:
         self._form = form
         self._steps = steps
         self._token = token
-        self._asked = options
+        self._options = options
         self._counted = options.detail != "NONE"
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
@@ -230,14 +232,14 @@ class _Work:
         token = self._token
         sizes = None if token is None else transactions.repeated_sizes(transaction, token, now)
         if sizes is not None:
-            return self._answer(transaction, self._read_again(sizes), "Read")
-        changes = self._decide(transaction)
+            return self._answer(transaction, self._repeated_receipts(sizes), "Read")
+        changes = self._evaluate(transaction)
         receipts = self._apply(transaction, changes, now)
         if token is not None:
             transactions.record_token(transaction, token, now, [change.size for change in changes])
         return self._answer(transaction, receipts, "Write")
 
-    def _decide(self, transaction: Transaction) -> list[_Change]:
+    def _evaluate(self, transaction: Transaction) -> list[_Change]:
         """Evaluate all actions without writing anything, and return their changes.
 
         Raises TransactionCanceledError with the reasons of all failed actions.
@@ -296,7 +298,7 @@ class _Work:
                 raise cancelled_by(number, error, action_count=len(self._steps)) from error
         return receipts
 
-    def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:
+    def _repeated_receipts(self, sizes: Sequence[int]) -> dict[str, Receipt]:
         """Return the capacity that a repeated request consumes. It is the capacity of transactional reads instead of
         writes.
 
@@ -315,12 +317,12 @@ class _Work:
     def _answer(self, transaction: Transaction, receipts: dict[str, Receipt], kind: str) -> dict[str, Any]:
         response: dict[str, Any] = {}
         if self._counted:
-            options = self._asked
+            options = self._options
             response["ConsumedCapacity"] = [
                 receipt.render(options.detail, options.names[name], kind) for name, receipt in receipts.items()
             ]
-        if self._asked.measured:
-            collections = Collections(self._form)
+        if self._options.has_collection_metrics:
+            collections = CollectionMetrics(self._form)
             for step in self._steps:
                 if not isinstance(step.action, actions.ItemCheck):
                     collections.add(transaction, step.table, step.key, step.action.key)

@@ -36,11 +36,11 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     check(request)
     keys = set(request["TagKeys"])
 
-    def work(transaction: Transaction) -> None:
+    def remove_tags(transaction: Transaction) -> None:
         resource = tags.find_taggable(database, request["ResourceArn"])
         tags.check_keys(request["TagKeys"])
-        rest = {key: value for key, value in resource.tags.items() if key not in keys}
-        database.catalog.save(transaction, resource.with_tags(rest))
+        remaining_tags = {key: value for key, value in resource.tags.items() if key not in keys}
+        database.catalog.save(transaction, resource.with_tags(remaining_tags))
 
-    database.alter(work)
+    database.alter(remove_tags)
     return {}

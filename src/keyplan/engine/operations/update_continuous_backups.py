@@ -49,10 +49,10 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     specification = request["PointInTimeRecoverySpecification"]
     days = specification.get("RecoveryPeriodInDays") or limits.RECOVERY_DAYS
 
-    def work(transaction: Transaction) -> Table:
+    def update_settings(transaction: Transaction) -> Table:
         table = recovery.find_source(database, request["TableName"])
         if specification["PointInTimeRecoveryEnabled"]:
             return recovery.enable(database, transaction, table, int(days))
         return recovery.disable(database, transaction, table)
 
-    return {"ContinuousBackupsDescription": recovery.describe(database, database.alter(work))}
+    return {"ContinuousBackupsDescription": recovery.describe(database, database.alter(update_settings))}

@@ -13,7 +13,7 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.items import actions, versions, writes
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
-from keyplan.engine.operations.answers import collection_metrics, enveloped
+from keyplan.engine.operations.answers import collection_metrics, prefix_errors
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     receipt = Receipt() if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
-    def work(transaction: Transaction) -> tuple[versions.Version | None, versions.Version | None]:
+    def update_item(transaction: Transaction) -> tuple[versions.Version | None, versions.Version | None]:
         old = versions.load(transaction, table, key)
         if change.guard is not None:
             change.guard.require(old.item if old is not None else None, form, on_failure)
@@ -81,13 +81,13 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         writes.apply(database, transaction, table, key, old=old, new=new, receipt=receipt)
         return old, new
 
-    old, new = database.write(table, work)
+    old, new = database.write(table, update_item)
     response: dict[str, Any] = {}
-    returned = request.get("ReturnValues") or "NONE"
-    if returned != "NONE":
-        version = old if returned.endswith("OLD") else new
+    return_values = request.get("ReturnValues") or "NONE"
+    if return_values != "NONE":
+        version = old if return_values.endswith("OLD") else new
         if version is not None:
-            response.update(_attributes(returned, change.update, version, form))
+            response.update(_attributes(return_values, change.update, version, form))
     if receipt is not None:
         response["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
@@ -96,7 +96,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 @late_check(SHAPE)
-@enveloped
+@prefix_errors
 def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
     """Run the checks of an UpdateItem request that do not depend on the table, and return the update action.
 
@@ -108,13 +108,15 @@ def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
     return actions.update_with_key(measured_key, request, form)
 
 
-def _attributes(returned: str, update: CompiledUpdate | None, version: versions.Version, form: Form) -> dict[str, Any]:
+def _attributes(
+    return_values: str, update: CompiledUpdate | None, version: versions.Version, form: Form
+) -> dict[str, Any]:
     """Return the response member Attributes. It contains all attributes of an item version or only the updated
-    attributes, depending on `returned`.
+    attributes, depending on `return_values`.
 
     The result is empty if only updated attributes are returned and the version has none of them.
     """
-    if returned.startswith("ALL"):
+    if return_values.startswith("ALL"):
         return {"Attributes": form.stored(version.body)}
-    touched = {} if update is None else update.updated(version.item)
-    return {"Attributes": form.item(touched)} if touched else {}
+    updated = {} if update is None else update.updated(version.item)
+    return {"Attributes": form.item(updated)} if updated else {}

@@ -121,32 +121,34 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     check(request)
     table_updates.check_combination(request)
 
-    def work(transaction: Transaction) -> tuple[dict[str, Any], list[str]]:
+    def change_table(transaction: Transaction) -> tuple[dict[str, Any], list[str]]:
         table = descriptions.find_known(database, request["TableName"])
         _check_admitted(database, table, request)
         document = descriptions.settle(table.document, database.clock.now())
-        before = throughput.billing_mode(document["description"])
+        old_mode = throughput.billing_mode(document["description"])
         table_updates.change_table(database, transaction, document, request)
-        switched = throughput.billing_mode(document["description"]) != before
-        created = table_updates.change_indexes(database, transaction, document, request, switched)
-        changed = database.catalog.save(transaction, document)
-        return descriptions.describe(database, transaction, changed, descriptions.PENDING, writing=True), created
+        is_switch = throughput.billing_mode(document["description"]) != old_mode
+        new_indexes = table_updates.change_indexes(database, transaction, document, request, is_switch)
+        changed_table = database.catalog.save(transaction, document)
+        return descriptions.describe(
+            database, transaction, changed_table, descriptions.PENDING, writing=True
+        ), new_indexes
 
     descriptions.cache_counts(database, request["TableName"])
-    description, created = database.alter(work)
-    _show_lifted(description, request.get("OnDemandThroughput") or {})
-    for name in created:
+    description, new_indexes = database.alter(change_table)
+    _show_removed_maxima(description, request.get("OnDemandThroughput") or {})
+    for name in new_indexes:
         backfill.begin(database, description["TableName"], name)
     return {"TableDescription": description}
 
 
-def _show_lifted(description: dict[str, Any], maxima: dict[str, Any]) -> None:
+def _show_removed_maxima(description: dict[str, Any], maxima: dict[str, Any]) -> None:
     """Set a removed maximum throughput to -1 in the response, as in the request. Later descriptions of the table omit
     the maximum.
     """
-    lifted = {member: maximum for member, maximum in maxima.items() if maximum == throughput.NO_MAXIMUM}
-    if lifted:
-        description["OnDemandThroughput"] = {**description.get("OnDemandThroughput", {}), **lifted}
+    removed_maxima = {member: maximum for member, maximum in maxima.items() if maximum == throughput.NO_MAXIMUM}
+    if removed_maxima:
+        description["OnDemandThroughput"] = {**description.get("OnDemandThroughput", {}), **removed_maxima}
 
 
 def _check_admitted(database: Database, table: Table, request: dict[str, Any]) -> None:

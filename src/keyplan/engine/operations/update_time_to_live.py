@@ -41,7 +41,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     specification = request["TimeToLiveSpecification"]
     attribute, enabled = specification["AttributeName"], bool(specification["Enabled"])
 
-    def work(transaction: Transaction) -> Table:
+    def update_settings(transaction: Transaction) -> Table:
         table = descriptions.find_known(database, request["TableName"])
         _check_state(table, database.clock.now())
         _check_change(table, attribute, enabled)
@@ -58,7 +58,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         }
         return database.catalog.save(transaction, document)
 
-    table = database.alter(work)
+    table = database.alter(update_settings)
     if enabled:
         backfill.begin(database, table.name, backfill.EXPIRY)
     return {"TimeToLiveSpecification": {"Enabled": enabled, "AttributeName": attribute}}

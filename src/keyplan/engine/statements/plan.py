@@ -41,7 +41,7 @@ from keyplan.engine.items.keys import KeyAttribute
 from keyplan.engine.tables.catalog import Index, Table
 from keyplan.errors import ValidationError
 
-_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class ReadStep(NamedTuple):
@@ -66,7 +66,7 @@ _Range: TypeAlias = tuple[SortOperator, tuple[AttributeValue, ...]]
 """A sort key condition that selects a range of keys: the operator and its values."""
 
 
-class _Part(NamedTuple):
+class _QueryPart(NamedTuple):
     """One query of a WHERE clause: the conditions on the partition key and sort key, and all other conditions of the
     same branch.
     """
@@ -74,19 +74,19 @@ class _Part(NamedTuple):
     partition: AttributeValue
     sort: _Range | None
     rest: tuple[Term, ...]
-    whole: Term
+    branch: Term
     negated: bool
     """True if the branch of the WHERE clause tests the sort key with NOT or <>."""
 
 
-def make(table: Table, index: Index | None, select: SelectStatement, values: Values) -> ReadPlan:
+def make_plan(table: Table, index: Index | None, select: SelectStatement, values: Values) -> ReadPlan:
     """Return the read plan of a SELECT statement. Raises ValidationError if DynamoDB does not support the statement."""
     schema = ranges.key_schema(table, index)
     partition, sort = schema.partition[0], schema.sort[0] if schema.sort else None
     branches = () if select.where is None else nodes.joined(select.where, "or")
-    parts: list[_Part] = []
+    parts: list[_QueryPart] = []
     for branch in branches:
-        matched_parts = _parts(branch, partition, sort, values)
+        matched_parts = _split_branch(branch, partition, sort, values)
         if not matched_parts:
             parts.clear()
             break
@@ -95,7 +95,7 @@ def make(table: Table, index: Index | None, select: SelectStatement, values: Val
         _check_order(select, partition, sort, 0)
         condition = None if select.where is None else translate.condition(select.where, values)
         return ReadPlan((ReadStep(ranges.segment_span(None, None), condition, None),), reverse=False)
-    grouped: dict[bytes, list[_Part]] = {}
+    grouped: dict[bytes, list[_QueryPart]] = {}
     for part in parts:
         kind, content = next(iter(part.partition.items()))
         grouped.setdefault(scalar_key(kind, content), []).append(part)
@@ -104,36 +104,38 @@ def make(table: Table, index: Index | None, select: SelectStatement, values: Val
     _check_order(select, partition, sort, len(grouped))
     queries = {key: _steps(index, group, values) for key, group in grouped.items()}
     _check_filter(index, partition, [step for key in sorted(queries) for step in queries[key]])
-    steps = [step for key in _ordered(queries, select, partition) for step in queries[key]]
+    steps = [step for key in _order_keys(queries, select, partition) for step in queries[key]]
     reverse = _is_reverse(select, sort)
     if reverse and len(steps) > 1:
-        steps = _turned(steps)
+        steps = _reverse_within_partitions(steps)
     return ReadPlan(tuple(steps), reverse)
 
 
-def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_Part]:
+def _split_branch(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_QueryPart]:
     """Split a branch of the WHERE clause into parts, each of which becomes one query.
 
     The result has at least one part for each value that the branch allows for the partition key. It is empty if the
     branch does not specify the partition key.
     """
     terms = nodes.joined(branch, "and")
-    named = next((term for term in terms if _partition_terms(term, partition.name)), None)
-    if named is None:
+    key_term = next((term for term in terms if _partition_terms(term, partition.name)), None)
+    if key_term is None:
         return []
-    values_of_key = [_key_value(term, partition, values) for term in _partition_terms(named, partition.name)]
-    rest = [term for term in terms if term is not named]
+    values_of_key = [_key_value(term, partition, values) for term in _partition_terms(key_term, partition.name)]
+    rest = [term for term in terms if term is not key_term]
     parts: list[tuple[_Range | None, list[Term]]] = [(None, rest)]
     if sort is not None:
-        parts = _alternatives(rest, (partition.name, sort), values) or [_ranged(rest, sort, values)]
+        parts = _alternatives(rest, (partition.name, sort), values) or [_split_range(rest, sort, values)]
     reads = islice(product(values_of_key, parts), limits.STATEMENT_READS + 1)  # enough to report an error
     return [
-        _Part(value, condition, tuple(left), branch, any(_is_negated(term, sort and sort.name) for term in left))
-        for value, (condition, left) in reads
+        _QueryPart(
+            value, condition, tuple(remaining), branch, any(_is_negated(term, sort and sort.name) for term in remaining)
+        )
+        for value, (condition, remaining) in reads
     ]
 
 
-def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[_Range | None, list[Term]]:
+def _split_range(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[_Range | None, list[Term]]:
     """Return the range of the first condition that selects a range of sort keys, and a list of all other conditions.
 
     If none of the conditions selects a range, return None and a list of all conditions.
@@ -141,7 +143,7 @@ def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[
     for term in terms:
         condition = _sort_condition(term, sort, values)
         if condition is not None:
-            return condition, [other for other in terms if other is not term]
+            return condition, [other_term for other_term in terms if other_term is not term]
     return None, list(terms)
 
 
@@ -159,21 +161,21 @@ def _alternatives(
     alternative.
     """
     partition, sort = key
-    about = [term for term in terms if sort.name in nodes.attributes(term)]
-    if len(about) != 1 or partition in nodes.attributes(about[0]):
+    sort_terms = [term for term in terms if sort.name in nodes.attributes(term)]
+    if len(sort_terms) != 1 or partition in nodes.attributes(sort_terms[0]):
         return []
-    others = [term for term in terms if term is not about[0]]
+    other_terms = [term for term in terms if term is not sort_terms[0]]
     alternatives: list[tuple[_Range | None, list[Term]]] = []
-    for branch in nodes.joined(about[0], "or"):
-        for branch_part in _named(branch, sort.name) or [branch]:
-            condition, rest = _ranged(nodes.joined(branch_part, "and"), sort, values)
+    for branch in nodes.joined(sort_terms[0], "or"):
+        for branch_part in _equalities(branch, sort.name) or [branch]:
+            condition, rest = _split_range(nodes.joined(branch_part, "and"), sort, values)
             if any(sort.name in nodes.attributes(term) for term in rest):
                 return []
-            alternatives.append((condition, [*others, *rest]))
+            alternatives.append((condition, [*other_terms, *rest]))
     return alternatives
 
 
-def _named(term: Term, name: str) -> list[Term]:
+def _equalities(term: Term, name: str) -> list[Term]:
     """Convert an IN condition on the attribute `name` to a list of equality conditions.
 
     The list is empty for any other condition.
@@ -219,14 +221,14 @@ def _sort_condition(term: Term, sort: KeyAttribute, values: Values) -> _Range | 
 
 def _range_of(term: Term, name: str) -> tuple[str | None, Sequence[Term]]:
     match term:
-        case Infix(operator=operator, left=PathTerm(parts=parts), right=right) if operator in _TURNED and parts == (
+        case Infix(operator=operator, left=PathTerm(parts=parts), right=right) if operator in _MIRRORED and parts == (
             name,
         ):
             return (operator, (right,)) if _is_value(right) else (None, ())
-        case Infix(operator=operator, left=left, right=PathTerm(parts=parts)) if operator in _TURNED and parts == (
+        case Infix(operator=operator, left=left, right=PathTerm(parts=parts)) if operator in _MIRRORED and parts == (
             name,
         ):
-            return (_TURNED[operator], (left,)) if _is_value(left) else (None, ())
+            return (_MIRRORED[operator], (left,)) if _is_value(left) else (None, ())
         case BetweenTerm(operand=PathTerm(parts=parts), lower=lower, upper=upper) if parts == (name,):
             return ("BETWEEN", (lower, upper)) if _is_value(lower) and _is_value(upper) else (None, ())
         case CallTerm(function="begins_with", arguments=(PathTerm(parts=parts), prefix)) if parts == (name,):
@@ -246,14 +248,14 @@ def _is_negated(term: Term, name: str | None) -> bool:
     return isinstance(term, Infix) and term.operator == "<>" and name in nodes.attributes(term)
 
 
-def _steps(index: Index | None, group: list[_Part], values: Values) -> list[ReadStep]:
-    """Return the queries for a group of parts (see `_Part`) that have the same partition key."""
+def _steps(index: Index | None, group: list[_QueryPart], values: Values) -> list[ReadStep]:
+    """Return the queries for a group of parts (see `_QueryPart`) that have the same partition key."""
     value = group[0].partition
     if len(group) == 1:
         (part,) = group
         return [ReadStep(_span(index, part), _filter(part.rest, values), value)]
     if any(part.negated for part in group):
-        condition = Joined("or", tuple(dict.fromkeys(part.whole for part in group)))
+        condition = Joined("or", tuple(dict.fromkeys(part.branch for part in group)))
         return [ReadStep(_span(index, group[0]._replace(sort=None)), translate.condition(condition, values), value)]
     steps = sorted((ReadStep(_span(index, part), _filter(part.rest, values), value) for part in group), key=_start)
     _check_disjoint(step.span for step in steps)
@@ -271,7 +273,7 @@ def _start(step: ReadStep) -> bytes:
     return step.span.low
 
 
-def _span(index: Index | None, part: _Part) -> ranges.Span:
+def _span(index: Index | None, part: _QueryPart) -> ranges.Span:
     operator, terms = part.sort if part.sort is not None else (None, ())
     return ranges.condition_span(index, KeyRange((part.partition,), (), operator, terms))
 
@@ -302,7 +304,7 @@ def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[
 # ORDER BY
 
 
-def _name(ordering: Ordering) -> str | None:
+def _ordering_name(ordering: Ordering) -> str | None:
     term = ordering.term
     return str(term.parts[0]) if isinstance(term, PathTerm) and len(term.parts) == 1 else None
 
@@ -314,7 +316,7 @@ def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttr
         raise ValidationError(messages.ORDER_NEEDS_WHERE)
     if not partitions:
         raise ValidationError(messages.ORDER_NEEDS_KEY)
-    names = [_name(order_term) for order_term in select.order]
+    names = [_ordering_name(order_term) for order_term in select.order]
     for ordering, name in zip(select.order, names, strict=True):
         if name is None:
             raise ValidationError(messages.order_operand(type(ordering.term).__name__))
@@ -324,31 +326,31 @@ def _check_order(select: SelectStatement, partition: KeyAttribute, sort: KeyAttr
         raise ValidationError(messages.ORDER_NEEDS_HASH)
 
 
-def _ordered(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttribute) -> Iterable[bytes]:
+def _order_keys(keys: Iterable[bytes], select: SelectStatement, partition: KeyAttribute) -> Iterable[bytes]:
     """Return the partition keys in the order in which they are read.
 
     This is the order that ORDER BY specifies for the partition key. If ORDER BY does not contain the partition key, it
     is the order of `keys`.
     """
     for ordering in select.order:
-        if _name(ordering) == partition.name:
+        if _ordering_name(ordering) == partition.name:
             return sorted(keys, reverse=ordering.descending)
     return keys
 
 
 def _is_reverse(select: SelectStatement, sort: KeyAttribute | None) -> bool:
     """Return True if the ORDER BY clause requires reading in descending sort key order."""
-    by_sort = [ordering.descending for ordering in select.order if _name(ordering) == (sort and sort.name)]
+    by_sort = [ordering.descending for ordering in select.order if _ordering_name(ordering) == (sort and sort.name)]
     return any(by_sort) if by_sort else bool(select.order)
 
 
-def _turned(steps: list[ReadStep]) -> list[ReadStep]:
+def _reverse_within_partitions(steps: list[ReadStep]) -> list[ReadStep]:
     """Reverse the order of the queries that have the same partition key. The order of the partition keys does not
     change.
     """
-    turned: list[ReadStep] = []
-    at = 0
+    reordered: list[ReadStep] = []
+    position = 0
     for number, step in enumerate(steps):
-        at = at if number and step.partition == steps[number - 1].partition else number
-        turned.insert(at, step)
-    return turned
+        position = position if number and step.partition == steps[number - 1].partition else number
+        reordered.insert(position, step)
+    return reordered

@@ -29,7 +29,7 @@ from keyplan.errors import ValidationError
 _TABLE_NAME = re.compile(WHOLE_TABLE_NAME).fullmatch
 
 
-class Prepared(NamedTuple):
+class PreparedStatement(NamedTuple):
     """A parsed statement with its values and, if it is an insert or update, the item to insert or the
     update to make.
     """
@@ -51,7 +51,7 @@ class Prepared(NamedTuple):
         return self.statement.select.source if isinstance(self.statement, ExistsStatement) else self.statement.source
 
 
-def prepare(text: str, parameters: Sequence[AttributeValue]) -> Prepared:
+def prepare(text: str, parameters: Sequence[AttributeValue]) -> PreparedStatement:
     """Parse a statement and run all checks that do not depend on the table.
 
     Raises ValidationError if the statement or one of its values is invalid.
@@ -65,7 +65,7 @@ def prepare(text: str, parameters: Sequence[AttributeValue]) -> Prepared:
         translate.condition(read.where, values)
     if isinstance(read, SelectStatement) and read.shown is not None:
         _check_result_names(read.shown)
-    prepared = Prepared(statement, values)
+    prepared = PreparedStatement(statement, values)
     if isinstance(statement, InsertStatement):
         if not isinstance(statement.item, Struct):
             raise ValidationError(messages.ITEM_SYNTAX)
@@ -100,5 +100,5 @@ def result_name(path: PathTerm) -> str:
     """Return the name of a selected path in the results: its last attribute name, followed by any list indexes after
     that name.
     """
-    last = max(at for at, part in enumerate(path.parts) if isinstance(part, str))
+    last = max(position for position, part in enumerate(path.parts) if isinstance(part, str))
     return str(path.parts[last]) + "".join(f"[{part}]" for part in path.parts[last + 1 :])

@@ -23,7 +23,7 @@ from keyplan.engine.items import pages, ranges
 from keyplan.engine.items.reads import check_scalar_keys, check_scalar_paths
 from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.statements import plan
-from keyplan.engine.statements.prepared import Prepared, check_call, result_name
+from keyplan.engine.statements.prepared import PreparedStatement, check_call, result_name
 from keyplan.engine.statements.writes import key_of
 from keyplan.engine.tables.catalog import Index, Table
 from keyplan.errors import ResourceNotFoundError, ServiceError, ValidationError
@@ -45,7 +45,7 @@ class SelectPage(NamedTuple):
     receipt: Receipt
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """The position at which the next page of a SELECT starts: a step of the read plan, and the key of the last item
     that was read.
     """
@@ -56,7 +56,7 @@ class _Place(NamedTuple):
 
 def select(
     database: Database,
-    prepared: Prepared,
+    prepared: PreparedStatement,
     statement: SelectStatement,
     form: Form,
     *,
@@ -73,39 +73,39 @@ def select(
     table, index = find_source(database, statement)
     if index is not None and index.is_global and consistent:
         raise ValidationError(messages.CONSISTENT_GLOBAL_READ)
-    planned = plan.make(table, index, statement, prepared.values)
-    for step in planned.steps:
+    read_plan = plan.make_plan(table, index, statement, prepared.values)
+    for step in read_plan.steps:
         check_scalar_keys(table, None if step.filter is None else step.filter.compiled)
     project = None if statement.shown is None else projection(table, statement.shown)
     fetch = _needs_table_read(index, statement.shown)
-    place = _Place(0, None) if token is None else _place_of(token, digest, len(planned.steps))
+    position = _Position(0, None) if token is None else _parse_token(token, digest, len(read_plan.steps))
     receipt = Receipt()
-    selected: list[pages.ItemPage] = []
-    left, evaluated_bytes = limit, 0
-    while place.step < len(planned.steps) and left != 0 and evaluated_bytes < limits.PAGE_BYTES:
-        step = planned.steps[place.step]
+    pages_read: list[pages.ItemPage] = []
+    remaining, evaluated_bytes = limit, 0
+    while position.step < len(read_plan.steps) and remaining != 0 and evaluated_bytes < limits.PAGE_BYTES:
+        step = read_plan.steps[position.step]
         page_request = pages.PageRequest(
             table,
             index,
-            _span_behind(table, index, step, place.key, planned.reverse),
-            reverse=planned.reverse,
-            limit=left,
+            _remaining_span(table, index, step, position.key, read_plan.reverse),
+            reverse=read_plan.reverse,
+            limit=remaining,
             consistent=consistent,
             test=_tester(step.filter),
             project=project,
             fetch=fetch,
         )
         page = pages.read(database, page_request)
-        selected.append(page)
+        pages_read.append(page)
         receipt.add(pages.receipt(page_request, page))
-        left = None if left is None else left - page.scanned
+        remaining = None if remaining is None else remaining - page.scanned
         evaluated_bytes += page.evaluated_bytes
         if page.last is not None:
-            place = _Place(place.step, pages.last_key(page_request, encoding.decode(page.last)))
+            position = _Position(position.step, pages.last_key(page_request, encoding.decode(page.last)))
             break
-        place = _Place(place.step + 1, None)
-    token = None if place.step >= len(planned.steps) else _token_of(place, digest)
-    return SelectPage(_items(selected, form, projected=project is not None), token, place.key, receipt)
+        position = _Position(position.step + 1, None)
+    token = None if position.step >= len(read_plan.steps) else _render_token(position, digest)
+    return SelectPage(_items(pages_read, form, projected=project is not None), token, position.key, receipt)
 
 
 def find_source(database: Database, statement: SelectStatement) -> tuple[Table, Index | None]:
@@ -141,7 +141,7 @@ def _find_index(database: Database, table: Table, statement: SelectStatement) ->
     return index
 
 
-def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> Item | None:
+def complete_key(table: Table, prepared: PreparedStatement, statement: SelectStatement) -> Item | None:
     """Return the item key if the WHERE clause of a SELECT specifies a complete key and nothing else. Otherwise, return
     None.
 
@@ -159,7 +159,7 @@ def whole_key(table: Table, prepared: Prepared, statement: SelectStatement) -> I
     return key_of(table, prepared, equal)
 
 
-def check_several(table: Table, prepared: Prepared, statement: SelectStatement) -> None:
+def check_read_ranges(table: Table, prepared: PreparedStatement, statement: SelectStatement) -> None:
     """Raise ValidationError if a SELECT requires too many reads, or reads with overlapping key ranges.
 
     In a batch, DynamoDB reports these errors before it reports an incomplete key.
@@ -167,7 +167,7 @@ def check_several(table: Table, prepared: Prepared, statement: SelectStatement) 
     if statement.source.index is not None:
         return
     try:
-        plan.make(table, None, statement, prepared.values)
+        plan.make_plan(table, None, statement, prepared.values)
     except ValidationError as error:
         if error.message in (messages.OVERLAP, messages.TOO_MANY_READS):
             raise
@@ -210,7 +210,7 @@ def _tester(condition: translate.StatementCondition | None) -> Callable[[Item], 
     return lambda item: test(item, values)
 
 
-def _span_behind(
+def _remaining_span(
     table: Table, index: Index | None, step: plan.ReadStep, start: Item | None, reverse: bool
 ) -> ranges.Span:
     if start is None:
@@ -236,12 +236,12 @@ def digest_of(statement: str, parameters: Sequence[AttributeValue]) -> bytes:
     return blake2b(text, digest_size=_DIGEST_BYTES).digest()
 
 
-def _token_of(place: _Place, digest: bytes) -> str:
-    content = orjson.dumps([digest.hex(), place.step, place.key])
+def _render_token(position: _Position, digest: bytes) -> str:
+    content = orjson.dumps([digest.hex(), position.step, position.key])
     return urlsafe_b64encode(content).decode()
 
 
-def _place_of(token: str, digest: bytes, steps: int) -> _Place:
+def _parse_token(token: str, digest: bytes, steps: int) -> _Position:
     try:
         token_digest, step, key = orjson.loads(urlsafe_b64decode(token))
     except (TypeError, ValueError) as error:  # for example, a number cannot be unpacked
@@ -251,7 +251,7 @@ def _place_of(token: str, digest: bytes, steps: int) -> _Place:
     if not isinstance(step, int) or not 0 <= step < steps or not (key is None or _is_key(key)):
         raise ValidationError(messages.TOKEN_INVALID)
     try:
-        return _Place(step, None if key is None else normalise_item(key, wire=True)[0])
+        return _Position(step, None if key is None else normalise_item(key, wire=True)[0])
     except ServiceError as error:
         raise ValidationError(messages.TOKEN_INVALID) from error
 

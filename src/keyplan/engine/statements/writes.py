@@ -25,7 +25,7 @@ from keyplan.engine.items import actions, versions, writes
 from keyplan.engine.items.conditions import WriteCondition
 from keyplan.engine.items.keys import EmptyKeyError
 from keyplan.engine.items.receipts import Receipt
-from keyplan.engine.statements.prepared import Prepared
+from keyplan.engine.statements.prepared import PreparedStatement
 from keyplan.engine.store.rows import Transaction
 from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ConditionalCheckFailedError, DuplicateItemError, ServiceError, ValidationError
@@ -44,7 +44,7 @@ class Attempt(NamedTuple):
     failure: ServiceError | None = None
 
 
-class Located(NamedTuple):
+class LocatedAction(NamedTuple):
     """The action of a writing statement with its table and stored key. It is valid until the table
     definition changes.
     """
@@ -59,7 +59,7 @@ class _MustBeNew(WriteCondition):
 
     __slots__ = ()
 
-    def require(self, item: Item | None, _form: Form, _returned: str | None) -> None:
+    def require(self, item: Item | None, _form: Form, _on_failure: str | None) -> None:
         if item is not None:
             raise DuplicateItemError(messages.DUPLICATE_ITEM)
 
@@ -69,12 +69,12 @@ class _IfExists(WriteCondition):
 
     __slots__ = ()
 
-    def require(self, item: Item | None, form: Form, returned: str | None) -> None:
+    def require(self, item: Item | None, form: Form, on_failure: str | None) -> None:
         if item is not None:
-            super().require(item, form, returned)
+            super().require(item, form, on_failure)
 
 
-def action(table: Table, prepared: Prepared) -> actions.Action:
+def action(table: Table, prepared: PreparedStatement) -> actions.Action:
     """Return the action of an INSERT, UPDATE, DELETE or EXISTS statement.
 
     Raises ValidationError if the statement is invalid for the table.
@@ -92,7 +92,7 @@ def action(table: Table, prepared: Prepared) -> actions.Action:
             raise AssertionError("a SELECT writes nothing")
 
 
-def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
+def key_fault(table: Table, prepared: PreparedStatement) -> ValidationError | None:
     """Return the error that becomes the cancellation reason if the key in a statement is invalid. Return None for a
     valid key.
     """
@@ -119,7 +119,7 @@ def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
     return None
 
 
-def _insert(table: Table, prepared: Prepared) -> actions.ItemPut:
+def _insert(table: Table, prepared: PreparedStatement) -> actions.ItemPut:
     item = prepared.item
     assert item is not None
     for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
@@ -133,7 +133,7 @@ def _insert(table: Table, prepared: Prepared) -> actions.ItemPut:
     return actions.ItemPut(guard, versions.Version(item, prepared.size, encoding.encode(item)))
 
 
-def _update(table: Table, prepared: Prepared, statement: UpdateStatement) -> actions.ItemUpdate:
+def _update(table: Table, prepared: PreparedStatement, statement: UpdateStatement) -> actions.ItemUpdate:
     key, rest = _key(table, prepared, statement.where)
     update = prepared.update
     assert update is not None
@@ -143,13 +143,13 @@ def _update(table: Table, prepared: Prepared, statement: UpdateStatement) -> act
     return actions.ItemUpdate(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
 
 
-def _delete(table: Table, prepared: Prepared, statement: DeleteStatement) -> actions.ItemDelete:
+def _delete(table: Table, prepared: PreparedStatement, statement: DeleteStatement) -> actions.ItemDelete:
     key, rest = _key(table, prepared, statement.where)
     guard = None if rest is None else _guard(_IfExists, rest, prepared)
     return actions.ItemDelete(key, guard, attribute.item_bytes(key))
 
 
-def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> actions.ItemCheck:
+def _check(table: Table, prepared: PreparedStatement, statement: ExistsStatement) -> actions.ItemCheck:
     if statement.select.source.index is not None:
         raise ValidationError(messages.EXISTS_ON_INDEX)
     equal, rest = nodes.equalities(statement.select.where, table.key.names, several=True)
@@ -160,7 +160,7 @@ def _check(table: Table, prepared: Prepared, statement: ExistsStatement) -> acti
     return actions.ItemCheck(key, guard, attribute.item_bytes(key) + attribute.item_bytes(guard.values))
 
 
-def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
+def _key(table: Table, prepared: PreparedStatement, where: Term | None) -> tuple[Item, Term | None]:
     """Return the key in the WHERE clause, and the remaining condition, or None if nothing remains. Raises
     ValidationError if the key is incomplete.
     """
@@ -170,7 +170,7 @@ def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Te
     return key_of(table, prepared, equal), rest
 
 
-def key_of(table: Table, prepared: Prepared, terms: Mapping[str, Term]) -> Item:
+def key_of(table: Table, prepared: PreparedStatement, terms: Mapping[str, Term]) -> Item:
     """Return the key, given a map from key attribute names to the terms that contain their values.
 
     Raises ValidationError if the type of a value differs from the type in the table's key schema.
@@ -187,23 +187,28 @@ def _exists(table: Table, rest: Term | None = None) -> Term:
     return nodes.together([exists] if rest is None else [exists, rest]) or exists
 
 
-def _guard(kind: type[WriteCondition], term: Term, prepared: Prepared) -> WriteCondition:
+def _guard(kind: type[WriteCondition], term: Term, prepared: PreparedStatement) -> WriteCondition:
     condition = translate.condition(term, prepared.values)
     return kind(condition.compiled, condition.values)
 
 
-def locate(database: Database, prepared: Prepared) -> Located:
+def locate(database: Database, prepared: PreparedStatement) -> LocatedAction:
     """Return the action of a writing statement, with its table and stored key.
 
     Raises ServiceError if the table does not exist or the statement is invalid for it.
     """
     table = database.table(prepared.source.table)
     change = action(table, prepared)
-    return Located(table, change, change.locate(table))
+    return LocatedAction(table, change, change.locate(table))
 
 
 def attempt(
-    database: Database, prepared: Prepared, form: Form, *, on_failure: str | None = None, located: Located | None = None
+    database: Database,
+    prepared: PreparedStatement,
+    form: Form,
+    *,
+    on_failure: str | None = None,
+    located: LocatedAction | None = None,
 ) -> Attempt:
     """Run one writing statement and return its result, which contains the error if a condition failed.
 
@@ -216,7 +221,7 @@ def attempt(
     table, change, key = located
     receipt = Receipt()
 
-    def work(transaction: Transaction) -> tuple[versions.Version | None, versions.Version | None]:
+    def run_action(transaction: Transaction) -> tuple[versions.Version | None, versions.Version | None]:
         old = versions.load(transaction, table, key)
         receipt.table_units = units.write_units(max(old.size if old else 0, prepared.size))
         if change.guard is not None:
@@ -229,13 +234,15 @@ def attempt(
         return old, new
 
     try:
-        old, new = database.write(table, work)
+        old, new = database.write(table, run_action)
     except (ConditionalCheckFailedError, DuplicateItemError) as failure:
         return Attempt([], receipt, failure)
-    return Attempt(_returned(prepared, old, new, form), receipt)
+    return Attempt(_returned_items(prepared, old, new, form), receipt)
 
 
-def _returned(prepared: Prepared, old: versions.Version | None, new: versions.Version | None, form: Form) -> list[Any]:
+def _returned_items(
+    prepared: PreparedStatement, old: versions.Version | None, new: versions.Version | None, form: Form
+) -> list[Any]:
     statement = prepared.statement
     returning = statement.returning if isinstance(statement, UpdateStatement | DeleteStatement) else "NONE"
     version = old if returning.endswith("OLD") else new
@@ -244,5 +251,5 @@ def _returned(prepared: Prepared, old: versions.Version | None, new: versions.Ve
     if returning.startswith("ALL"):
         return [form.stored(version.body)]
     assert prepared.update is not None
-    touched = prepared.update.compiled.updated(version.item)
-    return [form.item(touched)] if touched else []
+    updated = prepared.update.compiled.updated(version.item)
+    return [form.item(updated)] if updated else []
