@@ -29,7 +29,7 @@ def visit(windows: Windows) -> Iterator[Callable[..., Window]]:
 
         def opened(subject: Engine | Source, *, width: int = 1280, dark: bool = False, **options: Any) -> Window:
             scripts = options.pop("scripts", True)
-            source = subject if isinstance(subject, Source) else Source.of_engine(subject)
+            source = subject if isinstance(subject, Source) else Source.from_engine(subject)
             console = Console(source, **options)
             server = stack.enter_context(Running(console.site()))
             window = windows.open(server.url, width=width, dark=dark, scripts=scripts)

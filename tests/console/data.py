@@ -1,4 +1,4 @@
-"""Sample tables for the tests of the console's Data room."""
+"""Sample tables for the tests of the console's Data pages."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def main(
     with ExitStack() as stack:
         engine = stack.enter_context(Engine.memory())
         fill(engine, items)
-        console = Console(Source.of_engine(engine, f"{items:,} items"), design=Design.of(shop))
+        console = Console(Source.from_engine(engine, f"{items:,} items"), design=Design.of(shop))
         server = stack.enter_context(Running(console.site()))
         browser = stack.enter_context(launched(stack.enter_context(sync_playwright())))
         desktop = Windows(browser).open(server.url)

@@ -25,7 +25,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def client(engine: Engine, clock: ManualClock) -> Iterator[TestClient]:
-    console = Console(Source.of_engine(engine), access=Access(TOKEN, clock=clock))
+    console = Console(Source.from_engine(engine), access=Access(TOKEN, clock=clock))
     with TestClient(console.site(), base_url=BASE, follow_redirects=False) as client:
         yield client
 
@@ -91,7 +91,7 @@ def test_a_short_token_is_rejected() -> None:
 
 
 def test_beyond_loopback_a_site_whose_name_resolves_here_is_refused(engine: Engine) -> None:
-    console = Console(Source.of_engine(engine), access=Access(TOKEN, host="0.0.0.0", names=["db.example.org"]))
+    console = Console(Source.from_engine(engine), access=Access(TOKEN, host="0.0.0.0", names=["db.example.org"]))
     with TestClient(console.site(), follow_redirects=False) as client:
         for host, status in (("rebound.example", 403), ("db.example.org", 303), ("10.1.2.3:8001", 303)):
             assert client.get(f"/console/?token={TOKEN}", headers={"Host": host}).status_code == status
@@ -123,7 +123,7 @@ def test_only_known_reads_are_reads(operation: str, request_: dict[str, object],
 
 
 def test_a_read_only_source_refuses_writes_before_they_are_sent(engine: Engine) -> None:
-    console = Console(Source.of_engine(engine), read_only=True)
+    console = Console(Source.from_engine(engine), read_only=True)
     with pytest.raises(AccessDeniedError, match="read-only: DeleteTable is refused"):
         console.source.call("DeleteTable", {"TableName": "films"})
     assert console.source.call("ListTables", {}) == {"TableNames": []}

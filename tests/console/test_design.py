@@ -1,4 +1,4 @@
-"""The design room in a browser: picture, item collections, patterns, findings, costs, claims and differences."""
+"""The Design pages in a browser: picture, item collections, patterns, findings, costs, claims and differences."""
 
 from __future__ import annotations
 
@@ -484,7 +484,7 @@ def test_a_changed_design_stops_the_work_on_the_previous_one(engine: Engine, tmp
     path = tmp_path / "tasks.py"
     text = (ROOT / "examples" / "tasks.py").read_text()
     path.write_text(text)
-    console = Console(Source.of_engine(engine), design=WatchedDesign(lambda: loaded(str(path), load_isolated)))
+    console = Console(Source.from_engine(engine), design=WatchedDesign(lambda: loaded(str(path), load_isolated)))
     stopped: list[str] = []
     with TestClient(console.site(), base_url="http://127.0.0.1:8001") as client:
         client.get(console.url(""))

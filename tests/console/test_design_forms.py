@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from keyplan import UNSET, Created, Entity, ItemKey, ItemWrite, KeyCondition, Table, Unset, each, item, key, pk
-from keyplan.console.design.forms import ParameterFields, defaults, parameters_of, read, texts
+from keyplan.console.design.forms import ParameterFields, defaults, form_texts, parameters_of, read_form
 
 app = Table("app", pk="PK", sk="SK")
 
@@ -66,13 +66,13 @@ def change(name: str, number: int, day: date | Unset | None = UNSET, price: Deci
 
 def arguments(pattern: Any, **fields: str) -> dict[str, Any]:
     """Return the arguments of a form without errors."""
-    reading = read(parameters_of(pattern), fields)
+    reading = read_form(parameters_of(pattern), fields)
     assert not reading.errors
     return reading.arguments
 
 
 def errors(pattern: Any, fields: dict[str, str]) -> dict[str, str]:
-    return read(parameters_of(pattern), fields).errors
+    return read_form(parameters_of(pattern), fields).errors
 
 
 def widgets(parameters: list[ParameterFields]) -> dict[str, str]:
@@ -108,7 +108,7 @@ def test_empty_fields_are_defaults_or_no_value() -> None:
 def test_arguments_fill_the_form_and_are_read_back_from_it() -> None:
     thing = Thing(name="x", number=7, day=date(2026, 1, 31), at=datetime(2026, 1, 31, tzinfo=UTC), words=["a", "b"])
     parameters = parameters_of(save)
-    fields = texts(parameters, {"thing": thing})
+    fields = form_texts(parameters, {"thing": thing})
     assert fields["thing.words"] == "a\nb"
     assert arguments(save, **fields)["thing"] == thing
 

@@ -1,4 +1,4 @@
-"""What the design room computes without a browser: pictures, item collections, what-if, verification, runs."""
+"""What the Design pages compute without a browser: pictures, item collections, what-if, verification, runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keyplan.console import Source, WatchedDesign
 from keyplan.console.design import collections
 from keyplan.console.design.claims import Verification
 from keyplan.console.design.costs import WhatIf, costs, money, rate_text
-from keyplan.console.design.picture import draw, merged, panels
+from keyplan.console.design.picture import draw, merge_panels, panels
 from keyplan.console.design.running import PatternRunner
 from keyplan.console.design.sample import Sample
 from keyplan.cost.expected import expected
@@ -71,7 +71,7 @@ def test_a_write_touches_the_indexes_that_it_changes(tasks: Design) -> None:
 
 
 def test_equal_versions_have_no_marks(tasks: Design) -> None:
-    assert [panel.mark for panel in merged(panels(tasks), panels(tasks))] == [""]
+    assert [panel.mark for panel in merge_panels(panels(tasks), panels(tasks))] == [""]
 
 
 def test_changes_that_the_picture_does_not_show_are_marked(tasks: Design, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_changes_that_the_picture_does_not_show_are_marked(tasks: Design, tmp_pa
     path = tmp_path / "tasks_with_notes.py"
     path.write_text(changed)
     comparison = Comparison(tasks, Design.load(str(path)), book())
-    (panel,) = merged(panels(comparison.old), panels(comparison.new), comparison.changes)
+    (panel,) = merge_panels(panels(comparison.old), panels(comparison.new), comparison.changes)
     rows = {(section.key, row.name): row.mark for section in panel.sections for row in section.rows}
     assert rows == {("", "Task"): "changed", ("open", "Task"): ""}
     assert [box.mark for box in panel.boxes].count("changed") == 1
@@ -89,7 +89,7 @@ def test_changes_that_the_picture_does_not_show_are_marked(tasks: Design, tmp_pa
 
 def test_added_and_removed_tables_are_marked_as_a_whole(tasks: Design) -> None:
     other = panels(Design.load(str(ROOT / "examples" / "guide" / "device_status.py")))
-    added, removed = merged(panels(tasks), other)
+    added, removed = merge_panels(panels(tasks), other)
     assert (added.mark, removed.mark) == ("added", "removed")
     assert {row.mark for section in removed.sections for row in section.rows} == {"removed"}
 
@@ -124,8 +124,8 @@ def test_values_are_shown_by_their_type_and_long_ones_are_cut() -> None:
 
 def test_a_what_if_reads_only_the_offered_factors(tasks: Design) -> None:
     query = {"load": "10.0", "items": "1e9", "size": "much", "rate.add": "3", "rate.none": "2", "rate.finish": "nan"}
-    assert WhatIf.read(query, tasks) == WhatIf(load=10.0)
-    assert WhatIf.read({"rate.add": "2", "rate.finish": "0"}, tasks).rates == (("add", 2.0), ("finish", 0.0))
+    assert WhatIf.from_query(query, tasks) == WhatIf(load=10.0)
+    assert WhatIf.from_query({"rate.add": "2", "rate.finish": "0"}, tasks).rates == (("add", 2.0), ("finish", 0.0))
     assert WhatIf().is_declared
 
 
@@ -262,15 +262,15 @@ def test_an_error_of_a_verification_is_kept(tasks: Design) -> None:
 def test_every_pattern_runs_on_its_generated_items_or_says_why_not(target: str) -> None:
     design = Design.load(target)
     with Engine.memory() as engine:
-        source = Source.of_engine(engine)
+        source = Source.from_engine(engine)
         sample = Sample(design, NOW_S, items=100)
         assert sample.store(design, source) > 0
         runner = PatternRunner(source, book(), b"key")
         for pattern in design.patterns:
             rehearsed = runner.run(pattern, sample.arguments(pattern), expected(pattern), rehearses=True)
             assert not rehearsed.error, (pattern.name, rehearsed.error)
-            assert rehearsed.is_done is pattern.plan.reading, pattern.name
-            assert all(request.text for request in rehearsed.sent)
+            assert rehearsed.is_complete is pattern.plan.reading, pattern.name
+            assert all(request.text for request in rehearsed.requests)
 
 
 def test_a_rehearsal_writes_nothing_and_the_run_has_a_receipt(tasks: Design) -> None:
@@ -278,14 +278,14 @@ def test_a_rehearsal_writes_nothing_and_the_run_has_a_receipt(tasks: Design) -> 
         db.create_tables(*tasks.tables)
         (spec,) = tasks.entities
         task = spec.model.model_validate({"user_id": "a", "task_id": "1", "title": "t", "due": "2026-01-01"})
-        runner = PatternRunner(Source.of_engine(engine), book(), b"key")
+        runner = PatternRunner(Source.from_engine(engine), book(), b"key")
         pattern = tasks.pattern("add")
         rehearsed = runner.run(pattern, {"task": task}, expected(pattern), rehearses=True)
-        assert [request.operation for request in rehearsed.sent] == ["PutItem"]
+        assert [request.operation for request in rehearsed.requests] == ["PutItem"]
         assert engine.call("Scan", {"TableName": "app"})["Count"] == 0
         outcome = runner.run(pattern, {"task": task}, expected(pattern))
         assert outcome.consumed.write == {"app": 1.0, "app/open": 1.0}
         assert outcome.cost == pytest.approx(2 * book()["write_unit"])
         again = runner.run(pattern, {"task": task}, expected(pattern))
         assert "exists" in again.error
-        assert again.sent[-1].error.startswith("ConditionalCheckFailedException")
+        assert again.requests[-1].error.startswith("ConditionalCheckFailedException")

@@ -27,7 +27,7 @@ from keyplan.console.data.documents import (
     sort_key,
     typed_text,
 )
-from keyplan.console.data.exports import REST, csv_of, json_of
+from keyplan.console.data.exports import OTHER_ATTRIBUTES, csv_of, json_of
 from keyplan.console.data.facts import TableFacts
 from keyplan.console.data.fields import fields_of, has_plain_loss, read_fields
 from keyplan.console.data.items import update_of
@@ -270,7 +270,7 @@ def test_boto3_code_sends_the_same_request() -> None:
 
     operation, request = Search(pk='quote " and \\ and \n', sk="AP8=", descending=True).request(FACTS)
     with Engine.memory() as engine:
-        code = code_of(Source.of_engine(engine), operation, request)
+        code = code_of(Source.from_engine(engine), operation, request)
     exec(code.boto3.replace("import boto3\n", ""), {"boto3": Boto3})
     assert sent == request
     assert "--no-scan-index-forward" in code.cli
@@ -293,8 +293,8 @@ def test_csv_cells_that_a_spreadsheet_would_run_are_marked_as_text(text: str) ->
 def test_csv_keeps_attributes_that_the_first_items_do_not_have() -> None:
     items: list[dict[str, Any]] = [{"pk": {"S": str(place)}, f"a{place}": {"N": "1"}} for place in range(3)]
     table = rows(items, [])
-    assert table[0] == {"pk": "0", "a0": "1", "a1": "", REST: ""}
-    assert table[2] == {"pk": "2", "a0": "", "a1": "", REST: '{"a2": 1}'}
+    assert table[0] == {"pk": "0", "a0": "1", "a1": "", OTHER_ATTRIBUTES: ""}
+    assert table[2] == {"pk": "2", "a0": "", "a1": "", OTHER_ATTRIBUTES: '{"a2": 1}'}
     assert rows(items, ["a1"])[1] == {"a1": "1", "pk": "1"}
 
 

@@ -1,4 +1,4 @@
-"""The Home room of a console without systems: tables, design and load of its source."""
+"""The Home page of a console without systems: tables, design and load of its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Load room in a browser."""
+"""The Load pages in a browser."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABS = ("", "partitions", "undeclared", "forecast")
 @pytest.fixture
 def console(engine: Engine) -> Console:
     connect(engine=engine).create_tables(shop.app)
-    return Console(Source.of_engine(engine, "shop.db"), design=DESIGN)
+    return Console(Source.from_engine(engine, "shop.db"), design=DESIGN)
 
 
 def work(engine: Engine) -> None:
@@ -195,7 +195,7 @@ def test_five_minutes_of_load_fill_charts_and_heat_map(windows: Windows) -> None
     with Engine.memory(clock=clock) as engine:
         db = connect(engine=engine)
         db.create_tables(shop.app)
-        console = Console(Source.of_engine(engine, "shop.db"), design=DESIGN)
+        console = Console(Source.from_engine(engine, "shop.db"), design=DESIGN)
         assert console.load.engine is not None
         engine.observe(console.load.engine.observe, most_per_s=1e9)  # minutes pass faster than requests
         for step in range(60):

@@ -123,7 +123,7 @@ def test_rows_of_a_statement_lead_to_their_items(engine: Engine, visit: Visit) -
 def test_a_nested_value_with_the_name_of_a_key_leads_to_no_item(engine: Engine, selected: str) -> None:
     create(engine)
     put(engine, "Ada", 1, address={"M": {"customer": {"S": "Bob"}}}, total={"N": "1"})
-    console = Console(Source.of_engine(engine))
+    console = Console(Source.from_engine(engine))
     with TestClient(console.site(), base_url="http://127.0.0.1:8001") as client:
         page = client.get(console.url("")).text
         csrf = page.partition('name="csrf" content="')[2].partition('"')[0]

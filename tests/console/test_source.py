@@ -9,7 +9,7 @@ from tests.console.data import create, put
 
 from keyplan.client.errors import NoAnswerError
 from keyplan.console import Source
-from keyplan.console.source import receipts_of_page, recorded
+from keyplan.console.source import receipts_of_page, record_calls
 from keyplan.engine.engine import Engine
 from keyplan.errors import ResourceNotFoundError, UnknownOperationError
 from keyplan.server.thread import ThreadedServer
@@ -19,9 +19,9 @@ from keyplan.server.thread import ThreadedServer
 def test_each_call_leaves_a_receipt(engine: Engine, is_remote: bool) -> None:
     create(engine)
     with ThreadedServer(engine) as server:
-        source = Source.endpoint_url(server.url) if is_remote else Source.of_engine(engine)
+        source = Source.endpoint_url(server.url) if is_remote else Source.from_engine(engine)
         item = {"customer": {"S": "Ada"}, "number": {"N": "1"}, "status": {"S": "open"}, "raw": {"B": b"\x00"}}
-        with recorded() as receipts:
+        with record_calls() as receipts:
             source.call("PutItem", {"TableName": "orders", "Item": item})
             items = source.call("Scan", {"TableName": "orders"})["Items"]
             with pytest.raises(ResourceNotFoundError):
@@ -49,8 +49,8 @@ def test_an_unsupported_operation_is_remembered(engine: Engine) -> None:
         source.call("ListBackups", {})
     assert not source.supports("ListBackups")
     assert source.unsupported == {"ListBackups": "not here"}
-    assert Source.of_engine(engine).supports("ListBackups")
-    assert not Source.of_engine(engine).supports("CreateGlobalTable")
+    assert Source.from_engine(engine).supports("ListBackups")
+    assert not Source.from_engine(engine).supports("CreateGlobalTable")
 
 
 def test_a_lost_endpoint_is_an_error_and_not_an_unsupported_operation(engine: Engine) -> None:

@@ -346,7 +346,7 @@ def test_a_form_without_its_token_changes_nothing(engine: Engine, visit: Visit) 
 def test_an_expired_session_is_opened_again_with_the_link(engine: Engine, windows: Windows) -> None:
     create(engine)
     clock = ManualClock()
-    console = Console(Source.of_engine(engine), access=Access(clock=clock))
+    console = Console(Source.from_engine(engine), access=Access(clock=clock))
     with Running(console.site()) as server:
         window = windows.open(server.url)
         window.expected.append("401")

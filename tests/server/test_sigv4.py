@@ -1,4 +1,4 @@
-"""SignatureChecker: botocore's signer is the oracle; refusals have the service's messages.
+"""Signatures: botocore's signer is the oracle; refusals have the service's messages.
 
 The texts about missing parts, and their order, are recorded answers of the service.
 """

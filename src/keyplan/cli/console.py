@@ -121,7 +121,7 @@ def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
     if aws is not None:
         return Source.aws(aws)
     path = db or "keyplan.db"
-    return Source.of_engine(open_engine(path, "normal"), path, owned=True)
+    return Source.from_engine(open_engine(path, "normal"), path, owned=True)
 
 
 class Mounted:
@@ -170,7 +170,7 @@ class Mounted:
         from keyplan.console.serving import Handover  # noqa: PLC0415 - an extra
 
         access = Access(self._token, host=self._host, names=self._names)
-        source = Source.of_engine(engine, self._db)
+        source = Source.from_engine(engine, self._db)
         source.endpoint = self._url
         return Handover(Console(source, access=access, recording=self._recording).site(rest))
 

@@ -77,7 +77,7 @@ def actions_of(
     """Return the actions that a call adds to a transaction: the write of its item, and the writes of guard items.
 
     `number` is the index of the call in the transaction. The guard items in `skipped` are not deleted, because other
-    items item_action them.
+    items own them.
     """
     plan = call.pattern.plan
     compiled = write_request(plan)

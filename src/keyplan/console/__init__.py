@@ -4,8 +4,8 @@
     uvicorn.run(console.site(), port=8001)  # then open console.url("http://127.0.0.1:8001")
 
 `Console.app` serves the paths below /console/. It can be mounted in an application that serves `keyplan.pages.ASSETS`.
-`Console.site()` returns a complete application. Each group of pages ("room" in the code) is a module or folder: `data`,
-`design`, `load` and `home`.
+`Console.site()` returns a complete application. Each group of pages is a module or folder: `data`, `design`, `load`
+and `home`.
 """
 
 from __future__ import annotations

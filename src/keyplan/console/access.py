@@ -91,7 +91,7 @@ def _is_select(statement: Any) -> bool:
 class ErrorPages(Protocol):
     """The interface of an object that renders the error pages for rejected requests."""
 
-    def refused(self, request: Request, status: int, title: str, message: str) -> Response:
+    def error_page(self, request: Request, status: int, title: str, message: str) -> Response:
         """Return the error page for a rejected request, with a title and a message for the user."""
 
 
@@ -130,14 +130,14 @@ class Access:
         `pages` renders the error pages for rejected requests.
         """
 
-        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        async def guarded_app(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
             refusal = self._refusal(Request(scope), pages)
             await (refusal or app)(scope, receive, _with_headers(send))
 
-        return guarded
+        return guarded_app
 
     def _refusal(self, request: Request, pages: ErrorPages) -> Response | None:
         """Return the response to send instead of the requested page, or None if the request is allowed.
@@ -146,12 +146,12 @@ class Access:
         """
         reason = self._cross_site_reason(request)
         if reason is not None:
-            return pages.refused(request, 403, "This address is not the console's", reason)
+            return pages.error_page(request, 403, "This address is not the console's", reason)
         if "token" in request.query_params and request.method == "GET":
-            return self._exchanged(request, pages)
+            return self._exchange_token(request, pages)
         if _is_static(request) or self.is_admitted(request) or self.has_bearer_token(request):
             return None
-        return pages.refused(
+        return pages.error_page(
             request,
             401,
             "Open the console with its link",
@@ -166,7 +166,7 @@ class Access:
             reason = self._local.refusal({b"host": headers.get(b"host", b"")})
             if reason is not None:
                 return reason
-        elif not self._is_own_name(headers.get(b"host", b"").decode("latin-1")):
+        elif not self._is_known_name(headers.get(b"host", b"").decode("latin-1")):
             return "The Host header names neither an IP address nor a name of --allow-host."
         if request.method in {"GET", "HEAD"}:
             return None
@@ -176,7 +176,7 @@ class Access:
             return "The form was sent by a page of another site."
         return None
 
-    def _is_own_name(self, authority: str) -> bool:
+    def _is_known_name(self, authority: str) -> bool:
         name = re.sub(r":[0-9]*$", "", authority.lower()).strip("[]")
         if name in self._names or name == "localhost":
             return True
@@ -186,20 +186,20 @@ class Access:
             return False
         return True
 
-    def _exchanged(self, request: Request, pages: ErrorPages) -> Response:
+    def _exchange_token(self, request: Request, pages: ErrorPages) -> Response:
         """Return a redirect that sets a session cookie in exchange for the token in the URL.
 
         If the token is wrong, return an error page.
         """
         if not hmac.compare_digest(request.query_params["token"].encode(), self.token.encode()):
-            return pages.refused(
+            return pages.error_page(
                 request,
                 401,
                 "This link is not valid any more",
                 "The token belongs to an earlier start of the console. Open the link that it printed last.",
             )
-        rest = urlencode([pair for pair in parse_qsl(request.url.query) if pair[0] != "token"])
-        response = RedirectResponse(request.url.path + (f"?{rest}" if rest else ""), 303)
+        query = urlencode([pair for pair in parse_qsl(request.url.query) if pair[0] != "token"])
+        response = RedirectResponse(request.url.path + (f"?{query}" if query else ""), 303)
         expires = str(int(self._clock.now()) + SESSION_S)
         response.set_cookie(
             _cookie_name(request),
@@ -243,13 +243,13 @@ def _is_static(request: Request) -> bool:
 
 
 def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             present = {name for name, _ in message["headers"]}
-            added = [pair for pair in _HEADERS if pair[0] not in present]
+            missing_headers = [pair for pair in _HEADERS if pair[0] not in present]
             if b"cache-control" not in present:
-                added.append((b"cache-control", b"no-store"))
-            message["headers"] = [*message["headers"], *added]
+                missing_headers.append((b"cache-control", b"no-store"))
+            message["headers"] = [*message["headers"], *missing_headers]
         await send(message)
 
-    return sending
+    return send_with_headers

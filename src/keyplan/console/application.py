@@ -17,7 +17,7 @@ from keyplan.console import data, design, home
 from keyplan.console.access import Access
 from keyplan.console.frame import PATH, Frame
 from keyplan.console.load import pages as load
-from keyplan.console.load.room import RecordedLoad
+from keyplan.console.load.state import RecordedLoad
 from keyplan.console.source import Source
 from keyplan.console.watching import WatchedDesign
 from keyplan.pages import ASSETS, assets_of
@@ -59,8 +59,8 @@ class Console:
         self._designs = dict(designs or {})
         self._watched = design if isinstance(design, WatchedDesign) else None
         design = design.design if isinstance(design, WatchedDesign) else design
-        every = [*(() if design is None else (design,)), *self._designs.values()]
-        self.load = RecordedLoad(source, every, recording)
+        all_designs = [*(() if design is None else (design,)), *self._designs.values()]
+        self.load = RecordedLoad(source, all_designs, recording)
         """The state of the Load pages."""
         self.frame = Frame(
             source,
@@ -72,40 +72,43 @@ class Console:
             against=against,
             watched=self._watched,
         )
-        self._inner: ASGIApp = self._rooms()
+        self._pages: ASGIApp = self._create_app()
         self.app: ASGIApp = self.access.guard(self.frame, self._serve)
         """The ASGI application to mount at /console."""
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._watched is not None and scope["type"] == "http":
-            await run_in_threadpool(self._watched.refresh, self._use)
-        await self._inner(scope, receive, send)
+            await run_in_threadpool(self._watched.refresh, self._replace_design)
+        await self._pages(scope, receive, send)
 
-    def _use(self, design: Design) -> None:
+    def _replace_design(self, design: Design) -> None:
         """Replace the design that the pages show with a newly loaded version."""
         self.frame.stop_work()
         self.frame.design = design
-        self.load.use([design, *self._designs.values()])
-        self._inner = self._rooms()
+        self.load.set_designs([design, *self._designs.values()])
+        self._pages = self._create_app()
 
-    def _rooms(self) -> Starlette:
+    def _create_app(self) -> Starlette:
         mounts = [
-            Mount(f"/designs/{name}", app=_rooms(Frame(self.source, self.access, design_name, load=self.load, depth=2)))
+            Mount(
+                f"/designs/{name}",
+                app=_pages_app(Frame(self.source, self.access, design_name, load=self.load, depth=2)),
+            )
             for name, design_name in self._designs.items()
         ]
-        return _rooms(self.frame, *mounts)
+        return _pages_app(self.frame, *mounts)
 
-    def site(self, rest: ASGIApp | None = None) -> Starlette:
+    def site(self, other_app: ASGIApp | None = None) -> Starlette:
         """Return an application that serves the console and its files, and passes requests for other paths
-        to `rest`.
+        to `other_app`.
         """
-        others = [Mount("/", app=rest)] if rest is not None else [Route("/", _to_console)]
+        other_routes = [Mount("/", app=other_app)] if other_app is not None else [Route("/", _to_console)]
         return Starlette(
             routes=[
                 Route(PATH, _to_console),
                 Mount(PATH, app=self.app),
                 Mount(ASSETS, app=assets_of("keyplan.pages")),
-                *others,
+                *other_routes,
             ]
         )
 
@@ -116,7 +119,7 @@ class Console:
         return f"{server}{PATH}/?token={self.access.token}"
 
 
-def _rooms(frame: Frame, *mounts: Mount) -> Starlette:
+def _pages_app(frame: Frame, *mounts: Mount) -> Starlette:
     routes = [
         *mounts,
         *home.routes(frame),

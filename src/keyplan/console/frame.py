@@ -18,8 +18,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from keyplan.client.errors import NoAnswerError
-from keyplan.console.load.room import RecordedLoad
-from keyplan.console.source import Source, receipts_of_page, recorded
+from keyplan.console.load.state import RecordedLoad
+from keyplan.console.source import Source, receipts_of_page, record_calls
 from keyplan.errors import KeyplanError, ServiceError, UnknownOperationError
 from keyplan.pages import Link, Pages, Viewer
 
@@ -85,7 +85,7 @@ class Frame:
         when a file changes.
         """
         self.source, self.access, self.design = source, access, design
-        self.designs, self.up = designs, "../" * depth
+        self.designs, self.root_path = designs, "../" * depth
         """The designs with their own pages, by name, and the relative path from these pages to the console's root."""
         self.against = against
         """The other versions of the design with which it can be compared, by name."""
@@ -100,7 +100,7 @@ class Frame:
         self.pages = Pages(
             "keyplan.console",
             "keyplan",
-            nav=_NAV if not depth else (replace(_NAV[0], path=self.up), *_NAV[1:]),
+            nav=_NAV if not depth else (replace(_NAV[0], path=self.root_path), *_NAV[1:]),
             static="static",
             viewer=lambda request: Viewer(csrf=lambda: access.csrf(request)),
         )
@@ -111,20 +111,20 @@ class Frame:
         """Return a route whose endpoint runs in a separate thread, so that it can wait for the database.
 
         A POST request is accepted only if it contains the CSRF token of the session. The endpoint reads the fields with
-        `form(request)`.
+        `posted_form(request)`.
         """
 
         async def serve(request: Request) -> Response:
             if request.method == "POST":
-                request.state.form = form = await _read_form(request)
-                sent = request.headers.get("x-csrf-token") or form["csrf"]
-                if not hmac.compare_digest(sent.encode(), self.access.csrf(request).encode()):
+                request.state.form = form = await _parse_form(request)
+                token = request.headers.get("x-csrf-token") or form["csrf"]
+                if not hmac.compare_digest(token.encode(), self.access.csrf(request).encode()):
                     raise HTTPException(403, "The form has expired. Open the page again and repeat the change.")
-            with recorded():
+            with record_calls():
                 try:
                     return await run_in_threadpool(endpoint, request)
                 except KeyplanError as error:
-                    return self.failed(request, error)
+                    return self.database_error_page(request, error)
 
         return Route(path, serve, methods=list(methods), name=f"{endpoint.__module__}.{endpoint.__qualname__}")
 
@@ -150,7 +150,7 @@ class Frame:
         }
         return self.pages.render(request, template, status, headers=headers, **{**shared, **context})
 
-    def failed(self, request: Request, error: KeyplanError) -> Response:
+    def database_error_page(self, request: Request, error: KeyplanError) -> Response:
         """Return the error page for a failed database call, such as a rejected request or an unreachable endpoint."""
         code = error.code if isinstance(error, ServiceError) else type(error).__name__
         if isinstance(error, NoAnswerError):
@@ -161,9 +161,9 @@ class Frame:
             status, title = (404, "Not found") if "NotFound" in code else (400, "The database rejected the request")
         else:
             status, title = 500, "The database cannot be used"
-        return self.refused(request, status, title, str(error), code)
+        return self.error_page(request, status, title, str(error), code)
 
-    def refused(self, request: Request, status: int, title: str, message: str, code: str = "") -> Response:
+    def error_page(self, request: Request, status: int, title: str, message: str, code: str = "") -> Response:
         """Return an error page, or a JSON response if the request was sent by a script that accepts JSON.
 
         `title` is the heading of the page, `message` explains the error, and `code` is an error code, if there is one.
@@ -180,22 +180,22 @@ class Frame:
             detail = error.detail if isinstance(error, HTTPException) else ""
             phrase = HTTPStatus(status).phrase
             message = detail if detail != phrase else "This page does not exist."
-            return self.refused(request, status, phrase, message)
+            return self.error_page(request, status, phrase, message)
 
         def on_failure(request: Request, error: Exception) -> Response:
             message = f"{type(error).__name__}: {error}. The terminal of the console has the details."
-            return self.refused(request, 500, "The console has failed", message)
+            return self.error_page(request, 500, "The console has failed", message)
 
         return {HTTPException: on_http, Exception: on_failure}
 
 
-def form(request: Request) -> PostedForm:
+def posted_form(request: Request) -> PostedForm:
     """Return the fields of the posted form in a request."""
-    fields: PostedForm = request.state.form
-    return fields
+    form: PostedForm = request.state.form
+    return form
 
 
-def refusal(error: ServiceError) -> str:
+def error_text(error: ServiceError) -> str:
     """Return the error code and message of a rejected request as text. If the database cannot be reached, raise the
     error.
     """
@@ -213,20 +213,20 @@ def utc(text: str) -> datetime:
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
-async def read_body(request: Request, most: int, message: str) -> bytes:
+async def read_body(request: Request, max_bytes: int, message: str) -> bytes:
     """Return the body of a request.
 
-    Raises HTTPException with status 413 and the text `message` if the body has more than `most` bytes.
+    Raises HTTPException with status 413 and the text `message` if the body has more than `max_bytes` bytes.
     """
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > most:
+        if len(body) > max_bytes:
             raise HTTPException(413, message)
     return bytes(body)
 
 
-async def _read_form(request: Request) -> PostedForm:
+async def _parse_form(request: Request) -> PostedForm:
     """Parse the URL-encoded form in the body of a request.
 
     Raises HTTPException if the form is too large or is not encoded as UTF-8.

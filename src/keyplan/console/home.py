@@ -30,7 +30,7 @@ class WorkerCard:
     """The state of a background worker, as shown on the home page."""
 
     name: str
-    done: int
+    completed: int
     """The number of units of work that the worker has completed since it was started."""
     lag: str
     """A description of the worker's backlog, such as "up to date"."""
@@ -44,7 +44,7 @@ class PersonCard:
 
     subject: str
     name: str
-    about: str
+    description: str
     roles: tuple[str, ...] = ()
 
 
@@ -95,8 +95,8 @@ OverviewSource: TypeAlias = Callable[[Request], Awaitable[Overview]]
 
 def routes(console: Frame) -> list[Route]:
     """Return the routes for the Home pages."""
-    is_of_systems = console.overview is not None
-    routes = [Route("/", _systems(console)) if is_of_systems else console.route("/", _start(console))]
+    has_systems = console.overview is not None
+    routes = [Route("/", _systems(console)) if has_systems else console.route("/", _start(console))]
     if console.designs and console.design is None:
         routes.append(console.route("/design/", _designs(console)))
     return routes

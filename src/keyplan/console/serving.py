@@ -36,13 +36,13 @@ class SignalServer(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def run(console: Console, bound: socket.socket, say: Callable[[str], None]) -> None:
-    """Serve a console on a bound socket until SIGINT or SIGTERM. `say` is called with each line of output."""
-    bound.listen()  # the URL works as soon as it is printed
-    say(f"{console.source.name}{' (read-only)' if console.source.read_only else ''}; stop with Ctrl-C")
-    say(f"open {console.url(url_of(bound))}")
-    SignalServer(_config(console.site())).run(sockets=[bound])
-    say("stopped")
+def run(console: Console, server_socket: socket.socket, print_line: Callable[[str], None]) -> None:
+    """Serve a console on a bound socket until SIGINT or SIGTERM. `print_line` is called with each line of output."""
+    server_socket.listen()  # the URL works as soon as it is printed
+    print_line(f"{console.source.name}{' (read-only)' if console.source.read_only else ''}; stop with Ctrl-C")
+    print_line(f"open {console.url(url_of(server_socket))}")
+    SignalServer(_config(console.site())).run(sockets=[server_socket])
+    print_line("stopped")
 
 
 class Handover:

@@ -22,7 +22,7 @@ from keyplan.streams.streams import STREAM_OPERATIONS, streams_client
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
-_RECEIPTS_KEPT: Final = 500
+_MAX_RECEIPTS: Final = 500
 _CONNECT_S, _READ_S = 5, 60
 _ATTEMPTS: Final = 10
 _SERVE_URL: Final = "http://127.0.0.1:8000"
@@ -81,7 +81,7 @@ class Source:
         endpoint: str = "",
         region: str = "",
     ) -> None:
-        """Create a source. Usually, use `file`, `endpoint_url`, `aws` or `of_engine` instead.
+        """Create a source. Usually, use `file`, `endpoint_url`, `aws` or `from_engine` instead.
 
         `name` is shown in the header of pages. `call` runs an operation, and `close` releases the database. `kind` is
         "engine", "endpoint" or "aws".
@@ -95,13 +95,13 @@ class Source:
         self.endpoint, self.region = endpoint, region
         """The URL at which other programs can use the database, or an empty string, and the database's AWS Region."""
         self.read_only = False
-        self.receipts: deque[CallReceipt] = deque(maxlen=_RECEIPTS_KEPT)
+        self.receipts: deque[CallReceipt] = deque(maxlen=_MAX_RECEIPTS)
         """The receipts of the latest calls of all pages, the oldest first."""
         self._call, self.close = call, close
         self._unsupported: dict[str, str] = {}
 
     @classmethod
-    def of_engine(cls, engine: Engine, name: str = "embedded engine", *, owned: bool = False) -> Source:
+    def from_engine(cls, engine: Engine, name: str = "embedded engine", *, owned: bool = False) -> Source:
         """Return a source for an engine in this process. If `owned` is True, closing the source also closes
         the engine.
         """
@@ -117,7 +117,7 @@ class Source:
         from keyplan.engine.engine import Engine  # noqa: PLC0415 - endpoints need no engine
 
         engine = Engine.memory() if path == ":memory:" else Engine.open(path)
-        return cls.of_engine(engine, path, owned=True)
+        return cls.from_engine(engine, path, owned=True)
 
     @classmethod
     def endpoint_url(cls, url: str) -> Source:
@@ -202,20 +202,20 @@ class Source:
         write in read-only mode, UnknownOperationError for an unsupported operation, NoAnswerError if the endpoint
         cannot be reached, and another ServiceError if the database returns an error.
         """
-        sent = dict(request)
-        if self.read_only and not is_read(operation, sent):
+        sent_request = dict(request)
+        if self.read_only and not is_read(operation, sent_request):
             raise AccessDeniedError(f"the console is read-only: {operation} is refused")
         if operation in DATA_OPERATIONS:
-            sent.setdefault("ReturnConsumedCapacity", "INDEXES")
-        started = time.perf_counter()
+            sent_request.setdefault("ReturnConsumedCapacity", "INDEXES")
+        start = time.perf_counter()
         try:
-            response = self._call(operation, sent)
+            response = self._call(operation, sent_request)
         except ServiceError as error:
             if isinstance(error, UnknownOperationError):
                 self._unsupported[operation] = error.message
-            self._keep(operation, sent, started, {}, error.code)
+            self._record(operation, sent_request, start, {}, error.code)
             raise
-        self._keep(operation, sent, started, response, "")
+        self._record(operation, sent_request, start, response, "")
         return response
 
     def write_batch(self, table: str, requests: Sequence[Mapping[str, Any]]) -> int:
@@ -223,27 +223,27 @@ class Source:
 
         Unprocessed items are retried a limited number of times.
         """
-        written = 0
+        written_count = 0
         for start in range(0, len(requests), limits.BATCH_WRITE_ITEMS):
-            left = list(requests[start : start + limits.BATCH_WRITE_ITEMS])
-            written += len(left)
+            unprocessed = list(requests[start : start + limits.BATCH_WRITE_ITEMS])
+            written_count += len(unprocessed)
             for _ in range(_ATTEMPTS):
-                response = self.call("BatchWriteItem", {"RequestItems": {table: left}})
-                left = (response.get("UnprocessedItems") or {}).get(table, [])
-                if not left:
+                response = self.call("BatchWriteItem", {"RequestItems": {table: unprocessed}})
+                unprocessed = (response.get("UnprocessedItems") or {}).get(table, [])
+                if not unprocessed:
                     break
-            written -= len(left)
-        return written
+            written_count -= len(unprocessed)
+        return written_count
 
-    def _keep(
-        self, operation: str, request: dict[str, Any], started: float, response: dict[str, Any], error: str
+    def _record(
+        self, operation: str, request: dict[str, Any], start: float, response: dict[str, Any], error: str
     ) -> None:
         capacity = response.get("ConsumedCapacity") or ()
         items = response.get("Items", response.get("Records"))
         receipt = CallReceipt(
             operation,
             str(request.get("TableName", "")),
-            (time.perf_counter() - started) * 1000,
+            (time.perf_counter() - start) * 1000,
             (capacity,) if isinstance(capacity, dict) else tuple(capacity),
             error,
             None if items is None else len(items),
@@ -257,7 +257,7 @@ class Source:
 
 
 @contextmanager
-def recorded() -> Iterator[list[CallReceipt]]:
+def record_calls() -> Iterator[list[CallReceipt]]:
     """Collect a CallReceipt for each call to the database during the block.
 
     Calls in other threads are included if the threads use a copy of the block's context.
@@ -270,7 +270,7 @@ def recorded() -> Iterator[list[CallReceipt]]:
         _current.reset(token)
 
 
-def is_own_call() -> bool:
+def is_console_call() -> bool:
     """Return True during a call that the console itself makes. Such calls are not counted as load."""
     return _current.get() is not None
 

@@ -21,8 +21,8 @@ _Stamps: TypeAlias = dict[Path, tuple[int, int] | None]
 class WatchedDesign:
     """A design, with the error that occurred when it was last loaded, if any. Threads can share this object."""
 
-    def __init__(self, load: Callable[[], LoadedDesign], first: LoadedDesign | None = None) -> None:
-        """Load the design, unless `first` contains the loaded design. `load` loads it, and raises KeyplanError if it
+    def __init__(self, load: Callable[[], LoadedDesign], loaded: LoadedDesign | None = None) -> None:
+        """Load the design, unless `loaded` contains the loaded design. `load` loads it, and raises KeyplanError if it
         fails.
         """
         self._load, self._lock = load, threading.Lock()
@@ -32,26 +32,26 @@ class WatchedDesign:
 
         If it cannot be loaded, `design` is the previous design.
         """
-        self._read({}, first)
+        self._load_design({}, loaded)
 
-    def refresh(self, use: Callable[[Design], None]) -> None:
-        """If a file of the design has changed, load the design again and call `use` with it.
+    def refresh(self, apply: Callable[[Design], None]) -> None:
+        """If a file of the design has changed, load the design again and call `apply` with it.
 
         If loading fails, set `problem` to the error message.
         """
         with self._lock:
-            stamps = self._stamped()
+            stamps = self._file_stamps()
             if stamps == self._stamps:
                 return
             try:
-                self._read(stamps)
+                self._load_design(stamps)
             except KeyplanError as error:
                 self.problem = str(error)
-                self._stamps = self._stamped() | stamps
+                self._stamps = self._file_stamps() | stamps
             else:
-                use(self.design)
+                apply(self.design)
 
-    def _read(self, before: _Stamps, loaded: LoadedDesign | None = None) -> None:
+    def _load_design(self, before: _Stamps, loaded: LoadedDesign | None = None) -> None:
         """Load the design, unless `loaded` already contains it.
 
         `before` contains the stamps of the files before the design is loaded, because a file may change in the process.
@@ -62,17 +62,19 @@ class WatchedDesign:
         """The time at which the design was loaded."""
         self.problem = ""
         self._files = frozenset({*loaded.files, *((loaded.file,) if loaded.file is not None else ())})
-        stamps = self._stamped()
+        stamps = self._file_stamps()
         self._stamps = stamps | {file: stamp for file, stamp in before.items() if file in stamps}
 
-    def _stamped(self) -> _Stamps:
+    def _file_stamps(self) -> _Stamps:
         """Return the current modification time and size of each file.
 
         If the design could not be loaded after the latest change, all Python files in the same folders are included,
         because another file may contain the cause.
         """
-        near = {source_file for file in self._files for source_file in file.parent.glob("*.py")} if self.problem else ()
-        return {file: _stamp(file) for file in {*self._files, *near}}
+        nearby_files = (
+            {source_file for file in self._files for source_file in file.parent.glob("*.py")} if self.problem else ()
+        )
+        return {file: _stamp(file) for file in {*self._files, *nearby_files}}
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

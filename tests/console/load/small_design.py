@@ -1,4 +1,4 @@
-"""Small design for tests of the Load room."""
+"""Small design for tests of the Load pages."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_undeclared_requests_are_kept_by_form_and_the_oldest_makes_room(
     for number in range(200):
         recorder.add_undeclared(f"Scan t{number}", "", part)
         clock.advance(1)
-    forms = {use.form for use in recorder.undeclared()}
+    forms = {use.summary for use in recorder.undeclared()}
     assert len(forms) == 150
     assert "Scan t199" in forms
     assert "Scan t0" not in forms
@@ -102,7 +102,7 @@ def test_a_day_of_requests_needs_bounded_memory(recorder: LoadRecorder, clock: M
     def day(start: int) -> None:
         for number in range(3000):
             name = f"p{(start + number) % 500}"
-            parts = [LoadPart(TOTAL, 1.0), LoadPart(("pattern", name), 1.0), LoadPart(("place", name), 1.0)]
+            parts = [LoadPart(TOTAL, 1.0), LoadPart(("pattern", name), 1.0), LoadPart(("resource", name), 1.0)]
             recorder.add(parts, keys=[("app", f"key {start + number}", 1.0)])
             clock.advance(30)
 

@@ -31,7 +31,7 @@ def test_only_the_difference_to_the_report_before_counts(recorder: LoadRecorder,
     reports.add(report(10, throttled=2, failed=1))
     tasks = recorder.window().totals("pattern")["tasks"]
     assert (tasks.requests, tasks.read, tasks.throttled, tasks.errors) == (10, 5.0, 2, 1)
-    assert recorder.window().totals("place")["app"].read == 5.0
+    assert recorder.window().totals("resource")["app"].read == 5.0
     assert [(program.name, program.requests) for program in reports.programs()] == [("orders", 10)]
 
 
@@ -43,7 +43,7 @@ def test_two_runs_of_a_program_add_up(recorder: LoadRecorder, reports: MeterRepo
 
 def test_ad_hoc_calls_are_undeclared(recorder: LoadRecorder, reports: MeterReports) -> None:
     reports.add(report(3, name="undeclared get Task"))
-    assert [(use.form, use.counts.requests) for use in recorder.undeclared()] == [("undeclared get Task", 3)]
+    assert [(use.summary, use.counts.requests) for use in recorder.undeclared()] == [("undeclared get Task", 3)]
 
 
 def test_a_report_with_smaller_figures_counts_nothing(recorder: LoadRecorder, reports: MeterReports) -> None:

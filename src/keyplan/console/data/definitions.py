@@ -29,12 +29,12 @@ class _Definitions:
     def __init__(self, known_types: Mapping[str, str] | None = None) -> None:
         self._types = dict(known_types or {})
 
-    def add(self, field: str, name: str, kind: str) -> None:
-        if self._types.setdefault(name, kind) != kind:
+    def add(self, field: str, name: str, type_code: str) -> None:
+        if self._types.setdefault(name, type_code) != type_code:
             raise FieldError(field, f"{name} is already a key attribute of type {self._types[name]}")
 
-    def all(self) -> list[dict[str, str]]:
-        return [{"AttributeName": name, "AttributeType": kind} for name, kind in self._types.items()]
+    def elements(self) -> list[dict[str, str]]:
+        return [{"AttributeName": name, "AttributeType": type_code} for name, type_code in self._types.items()]
 
 
 def _schema(pk: str, sk: str) -> list[dict[str, str]]:
@@ -43,7 +43,7 @@ def _schema(pk: str, sk: str) -> list[dict[str, str]]:
 
 
 def _index(posted: PostedForm, prefix: str, definitions: _Definitions, field: str) -> dict[str, Any]:
-    name, pk, sk = (posted[prefix + part].strip() for part in ("name", "pk", "sk"))
+    name, pk, sk = (posted[prefix + suffix].strip() for suffix in ("name", "pk", "sk"))
     if not (name and pk):
         raise FieldError(field, "an index needs a name and a partition key")
     definitions.add(field, pk, posted[f"{prefix}pk_type"] or "S")
@@ -52,13 +52,13 @@ def _index(posted: PostedForm, prefix: str, definitions: _Definitions, field: st
     projection: dict[str, Any] = {"ProjectionType": posted[f"{prefix}projection"] or "ALL"}
     if projection["ProjectionType"] == "INCLUDE":
         projection["NonKeyAttributes"] = [
-            part.strip() for part in posted[f"{prefix}attributes"].split(",") if part.strip()
+            suffix.strip() for suffix in posted[f"{prefix}attributes"].split(",") if suffix.strip()
         ]
     return {"IndexName": name, "KeySchema": _schema(pk, sk), "Projection": projection}
 
 
 def _throughput(posted: PostedForm, field: str) -> dict[str, int]:
-    units = [posted[part].strip() for part in ("rcu", "wcu")]
+    units = [posted[field_name].strip() for field_name in ("rcu", "wcu")]
     if not all(unit.isdecimal() and len(unit) < 8 and int(unit) > 0 for unit in units):
         raise FieldError(field, "Enter whole numbers of capacity units.")
     return {"ReadCapacityUnits": int(units[0]), "WriteCapacityUnits": int(units[1])}
@@ -74,25 +74,25 @@ def new_table(posted: PostedForm) -> dict[str, Any]:
     definitions.add("pk", pk, posted["pk_type"] or "S")
     if sk:
         definitions.add("sk", sk, posted["sk_type"] or "S")
-    call: dict[str, Any] = {"TableName": name, "KeySchema": _schema(pk, sk)}
+    request: dict[str, Any] = {"TableName": name, "KeySchema": _schema(pk, sk)}
     throughput = None
     if posted["billing"] == "PROVISIONED":
-        throughput = call["ProvisionedThroughput"] = _throughput(posted, "rcu")
+        throughput = request["ProvisionedThroughput"] = _throughput(posted, "rcu")
     else:
-        call["BillingMode"] = "PAY_PER_REQUEST"
+        request["BillingMode"] = "PAY_PER_REQUEST"
     indexes = [
-        _index(posted, f"index{place}_", definitions, f"index{place}_name")
-        for place in range(INDEXES)
-        if posted[f"index{place}_name"].strip() or posted[f"index{place}_pk"].strip()
+        _index(posted, f"index{number}_", definitions, f"index{number}_name")
+        for number in range(INDEXES)
+        if posted[f"index{number}_name"].strip() or posted[f"index{number}_pk"].strip()
     ]
     if indexes:
-        call["GlobalSecondaryIndexes"] = [
+        request["GlobalSecondaryIndexes"] = [
             {**index, **({"ProvisionedThroughput": throughput} if throughput else {})} for index in indexes
         ]
     if posted["stream"]:
-        call["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": posted["stream"]}
-    call["AttributeDefinitions"] = definitions.all()
-    return call
+        request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": posted["stream"]}
+    request["AttributeDefinitions"] = definitions.elements()
+    return request
 
 
 def json_table(text: str) -> dict[str, Any]:
@@ -101,12 +101,12 @@ def json_table(text: str) -> dict[str, Any]:
     Raises FieldError if the text is not such a request.
     """
     try:
-        call = read_json(text)
+        request = read_json(text)
     except DocumentError as error:
         raise FieldError("json", str(error)) from None
-    if not isinstance(call, dict) or not isinstance(call.get("TableName"), str):
+    if not isinstance(request, dict) or not isinstance(request.get("TableName"), str):
         raise FieldError("json", "expected a request of CreateTable with a TableName")
-    return call
+    return request
 
 
 def change_of(facts: TableFacts, setting: str, posted: PostedForm) -> Change:
@@ -135,29 +135,29 @@ def _stream(facts: TableFacts, posted: PostedForm) -> Change:
 
 
 def _recovery(facts: TableFacts, _posted: PostedForm) -> Change:
-    call = {
+    request = {
         "TableName": facts.name,
         "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": not facts.has_recovery},
     }
-    return "UpdateContinuousBackups", call, f"Point-in-time recovery is {'off' if facts.has_recovery else 'on'}."
+    return "UpdateContinuousBackups", request, f"Point-in-time recovery is {'off' if facts.has_recovery else 'on'}."
 
 
 def _protection(facts: TableFacts, _posted: PostedForm) -> Change:
-    call = {"TableName": facts.name, "DeletionProtectionEnabled": not facts.is_protected}
-    return "UpdateTable", call, f"Deletion protection is {'off' if facts.is_protected else 'on'}."
+    request = {"TableName": facts.name, "DeletionProtectionEnabled": not facts.is_protected}
+    return "UpdateTable", request, f"Deletion protection is {'off' if facts.is_protected else 'on'}."
 
 
 def _capacity(facts: TableFacts, posted: PostedForm) -> Change:
-    call: dict[str, Any] = {"TableName": facts.name, "BillingMode": "PAY_PER_REQUEST"}
+    request: dict[str, Any] = {"TableName": facts.name, "BillingMode": "PAY_PER_REQUEST"}
     if posted["billing"] != "PAY_PER_REQUEST":
         throughput = _throughput(posted, "capacity")
-        call |= {"BillingMode": "PROVISIONED", "ProvisionedThroughput": throughput}
+        request |= {"BillingMode": "PROVISIONED", "ProvisionedThroughput": throughput}
         indexes = [index.name for index in facts.indexes if index.kind == "global"]
         if indexes and facts.billing == "on demand":  # each index then needs its own capacity
-            call["GlobalSecondaryIndexUpdates"] = [
+            request["GlobalSecondaryIndexUpdates"] = [
                 {"Update": {"IndexName": name, "ProvisionedThroughput": throughput}} for name in indexes
             ]
-    return "UpdateTable", call, "Capacity changed."
+    return "UpdateTable", request, "Capacity changed."
 
 
 def _backup(facts: TableFacts, posted: PostedForm) -> Change:
@@ -180,18 +180,18 @@ def _untag(facts: TableFacts, posted: PostedForm) -> Change:
 
 def _new_index(facts: TableFacts, posted: PostedForm) -> Change:
     defined = facts.description.get("AttributeDefinitions", ())
-    definitions = _Definitions({part["AttributeName"]: part["AttributeType"] for part in defined})
+    definitions = _Definitions({definition["AttributeName"]: definition["AttributeType"] for definition in defined})
     index = _index(posted, "index_", definitions, "index")
     throughput = facts.description.get("ProvisionedThroughput") or {}
     if throughput.get("ReadCapacityUnits"):
         names = ("ReadCapacityUnits", "WriteCapacityUnits")
         index["ProvisionedThroughput"] = {name: throughput[name] for name in names}
-    call = {
+    request = {
         "TableName": facts.name,
-        "AttributeDefinitions": definitions.all(),
+        "AttributeDefinitions": definitions.elements(),
         "GlobalSecondaryIndexUpdates": [{"Create": index}],
     }
-    return "UpdateTable", call, f"Index {index['IndexName']} is being created."
+    return "UpdateTable", request, f"Index {index['IndexName']} is being created."
 
 
 _SETTINGS: Final[Mapping[str, Callable[[TableFacts, PostedForm], Change]]] = {

@@ -68,7 +68,7 @@ def read_values(text: str) -> list[dict[str, Any]]:
     values = _parse(text)
     if not isinstance(values, list):
         raise DocumentError('expected a list of values, such as [{"S": "text"}]')
-    return [_typed(value, f"value {place}") for place, value in enumerate(values, 1)]
+    return [_typed(value, f"value {number}") for number, value in enumerate(values, 1)]
 
 
 def read_items(text: str) -> list[Item]:
@@ -77,7 +77,7 @@ def read_items(text: str) -> list[Item]:
     Raises DocumentError for an invalid item. The message contains the line or the position in the array.
     """
     if text.lstrip().startswith("["):
-        return [_item(document, f"item {place}") for place, document in enumerate(_parse(text), 1)]
+        return [_item(document, f"item {position}") for position, document in enumerate(_parse(text), 1)]
     items = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -89,14 +89,14 @@ def read_items(text: str) -> list[Item]:
     return items
 
 
-def _item(document: Any, place: str) -> Item:
+def _item(document: Any, location: str) -> Item:
     try:
         members = _members(document)
         if set(members) == {"Item"} and isinstance(members["Item"], dict):
             return {name: _typed(value, name) for name, value in members["Item"].items()}
-        return {name: _of_plain(value, None, name) for name, value in members.items()}
+        return {name: _from_plain(value, None, name) for name, value in members.items()}
     except DocumentError as error:
-        raise DocumentError(f"{place}: {error}") from None
+        raise DocumentError(f"{location}: {error}") from None
 
 
 def read_json(text: str) -> Any:
@@ -122,25 +122,25 @@ def read_plain(text: str, known_attributes: Mapping[str, Any] | None = None) -> 
     binary values where the stored item has these types.
     """
     return {
-        name: _of_plain(value, (known_attributes or {}).get(name), name)
+        name: _from_plain(value, (known_attributes or {}).get(name), name)
         for name, value in _members(_parse(text)).items()
     }
 
 
 def _parse(text: str) -> Any:
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members_read = dict(pairs)
         if len(members_read) < len(pairs):
             names = [name for name, _ in pairs]
             raise DocumentError(f"duplicate name: {next(name for name in names if names.count(name) > 1)!r}")
         return members_read
 
-    def constant(name: str) -> Any:
+    def reject_constant(name: str) -> Any:
         raise DocumentError(f"{name} is not a number that DynamoDB stores")
 
     try:
         return json.loads(
-            text, object_pairs_hook=members, parse_int=_Number, parse_float=_Number, parse_constant=constant
+            text, object_pairs_hook=object_of, parse_int=_Number, parse_float=_Number, parse_constant=reject_constant
         )
     except json.JSONDecodeError as error:
         raise DocumentError(f"not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
@@ -169,7 +169,7 @@ def _typed(value: Any, path: str) -> dict[str, Any]:
     if kind == "M" and isinstance(content, dict):
         return {"M": {name: _typed(member, f"{path}.{name}") for name, member in content.items()}}
     if kind == "L" and isinstance(content, list):
-        return {"L": [_typed(member, f"{path}[{place}]") for place, member in enumerate(content)]}
+        return {"L": [_typed(member, f"{path}[{index}]") for index, member in enumerate(content)]}
     if kind in SETS and isinstance(content, list) and all(isinstance(member, str) for member in content):
         return {kind: [_bytes(member, path) if kind == "BS" else str(member) for member in content]}
     raise DocumentError(f"{path}: the value does not fit type {kind}")
@@ -195,20 +195,20 @@ def _plain(value: Mapping[str, Any], indent: int | None, level: int) -> list[str
             [json.dumps(name, ensure_ascii=False), ": ", *_plain(member, indent, level + 1)]
             for name, member in content.items()
         ]
-        return _block("{", "}", parts, indent, level)
+        return _bracketed("{", "}", parts, indent, level)
     if kind == "L" or kind in SETS:
         members = content if kind == "L" else [{kind[0]: member} for member in content]
-        return _block("[", "]", [_plain(member, indent, level + 1) for member in members], indent, level)
+        return _bracketed("[", "]", [_plain(member, indent, level + 1) for member in members], indent, level)
     return [json.dumps(content, ensure_ascii=False)]
 
 
-def _block(opening: str, closing: str, parts: list[list[str]], indent: int | None, level: int) -> list[str]:
+def _bracketed(opening: str, closing: str, parts: list[list[str]], indent: int | None, level: int) -> list[str]:
     if not parts:
         return [opening, closing]
     line = "" if indent is None else "\n" + " " * (indent * (level + 1))
     text = [opening]
-    for place, part in enumerate(parts):
-        text += ["," if place else "", line or (" " if place else ""), *part]
+    for index, part in enumerate(parts):
+        text += ["," if index else "", line or (" " if index else ""), *part]
     return [*text, "" if indent is None else "\n" + " " * (indent * level), closing]
 
 
@@ -216,7 +216,7 @@ def _number(text: str) -> str:
     return text if _JSON_NUMBER.fullmatch(text) else json.dumps(text)
 
 
-def _of_plain(value: Any, known_attributes: Mapping[str, Any] | None, path: str) -> dict[str, Any]:
+def _from_plain(value: Any, known_attributes: Mapping[str, Any] | None, path: str) -> dict[str, Any]:
     kind = next(iter(known_attributes)) if known_attributes else ""
     if isinstance(value, _Number):
         return {"N": str(value)}
@@ -228,14 +228,14 @@ def _of_plain(value: Any, known_attributes: Mapping[str, Any] | None, path: str)
         return {"NULL": True}
     if isinstance(value, dict):
         inner = known_attributes["M"] if known_attributes and kind == "M" else {}
-        return {"M": {name: _of_plain(member, inner.get(name), f"{path}.{name}") for name, member in value.items()}}
+        return {"M": {name: _from_plain(member, inner.get(name), f"{path}.{name}") for name, member in value.items()}}
     if kind in SETS and _can_be_set(value, kind):
         return {kind: [_bytes(member, path) if kind == "BS" else str(member) for member in value]}
-    places = known_attributes["L"] if known_attributes and kind == "L" else []
+    known_elements = known_attributes["L"] if known_attributes and kind == "L" else []
     return {
         "L": [
-            _of_plain(member, places[place] if place < len(places) else None, f"{path}[{place}]")
-            for place, member in enumerate(value)
+            _from_plain(member, known_elements[index] if index < len(known_elements) else None, f"{path}[{index}]")
+            for index, member in enumerate(value)
         ]
     }
 
@@ -324,7 +324,7 @@ class Cell:
 
     kind: str
     text: str
-    is_short: bool = True
+    is_complete: bool = True
     """False if the cell shows only the start of the value."""
 
 
@@ -346,12 +346,14 @@ def _start_of(value: Mapping[str, Any]) -> str:
     """Return the start of a nested value as plain JSON. The rest of a large value is not formatted."""
     kind, content = next(iter(value.items()))
     if kind == "M":
-        short: Any = dict(list(content.items())[:12])
-        members = [f"{json.dumps(name, ensure_ascii=False)}: {_member(member)}" for name, member in short.items()]
-        return "{" + ", ".join(members) + ("" if len(short) == len(content) else ", …") + "}"
-    first = content[:12]
-    members = [_member(member if kind == "L" else {kind[0]: member}) for member in first]
-    return "[" + ", ".join(members) + ("" if len(first) == len(content) else ", …") + "]"
+        first_members: Any = dict(list(content.items())[:12])
+        members = [
+            f"{json.dumps(name, ensure_ascii=False)}: {_member(member)}" for name, member in first_members.items()
+        ]
+        return "{" + ", ".join(members) + ("" if len(first_members) == len(content) else ", …") + "}"
+    first_elements = content[:12]
+    members = [_member(member if kind == "L" else {kind[0]: member}) for member in first_elements]
+    return "[" + ", ".join(members) + ("" if len(first_elements) == len(content) else ", …") + "]"
 
 
 def _member(value: Mapping[str, Any]) -> str:

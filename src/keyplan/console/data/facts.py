@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from keyplan.console.frame import refusal
+from keyplan.console.frame import error_text
 from keyplan.console.source import Source
 from keyplan.errors import ServiceError, UnknownOperationError
 
@@ -52,7 +52,7 @@ class TableFacts:
     ttl: Mapping[str, Any] = field(default_factory=dict)
     backups: Mapping[str, Any] = field(default_factory=dict)
     tags: list[Mapping[str, str]] = field(default_factory=list)
-    missing: dict[str, str] = field(default_factory=dict)
+    failed_operations: dict[str, str] = field(default_factory=dict)
     """The error messages of operations that failed, by operation. Some endpoints do not support all operations."""
 
     @property
@@ -104,12 +104,14 @@ class TableFacts:
     def type_of(self, attribute: str) -> str:
         """Return the DynamoDB type of a key attribute: S, N or B."""
         definitions = self.description.get("AttributeDefinitions", ())
-        return next((part["AttributeType"] for part in definitions if part["AttributeName"] == attribute), "S")
+        return next(
+            (definition["AttributeType"] for definition in definitions if definition["AttributeName"] == attribute), "S"
+        )
 
     def is_key(self, attribute: str) -> bool:
         """Return True if the attribute is a key attribute of the table or of an index."""
         definitions = self.description.get("AttributeDefinitions", ())
-        return any(part["AttributeName"] == attribute for part in definitions)
+        return any(definition["AttributeName"] == attribute for definition in definitions)
 
     @property
     def arn(self) -> str:
@@ -178,47 +180,47 @@ def describe(source: Source, name: str) -> TableFacts:
 def describe_fully(source: Source, name: str, *, tags: bool = True) -> TableFacts:
     """Return a table's description with its TTL settings, backups and, if `tags` is True, its tags.
 
-    If one of the operations that read these settings fails, the error is stored in the attribute `missing` of the
-    result.
+    If one of the operations that read these settings fails, the error is stored in the attribute `failed_operations` of
+    the result.
     """
     facts = describe(source, name)
-    ttl = attempt(source, facts.missing, "DescribeTimeToLive", {"TableName": name})
+    ttl = attempt(source, facts.failed_operations, "DescribeTimeToLive", {"TableName": name})
     facts.ttl = ttl.get("TimeToLiveDescription") or {}
-    backups = attempt(source, facts.missing, "DescribeContinuousBackups", {"TableName": name})
+    backups = attempt(source, facts.failed_operations, "DescribeContinuousBackups", {"TableName": name})
     facts.backups = backups.get("ContinuousBackupsDescription") or {}
     if tags and facts.arn:
-        response = attempt(source, facts.missing, "ListTagsOfResource", {"ResourceArn": facts.arn})
+        response = attempt(source, facts.failed_operations, "ListTagsOfResource", {"ResourceArn": facts.arn})
         facts.tags = response.get("Tags") or []
     return facts
 
 
-def attempt(source: Source, missing: dict[str, str], operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+def attempt(source: Source, failures: dict[str, str], operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
     """Run an operation and return its response.
 
-    If the operation is rejected, store the error in `missing` and return an empty response. Raises NoAnswerError if the
-    endpoint cannot be reached.
+    If the operation is rejected, store the error in `failures` and return an empty response. Raises NoAnswerError if
+    the endpoint cannot be reached.
     """
     if not source.supports(operation):
-        missing[operation] = UNSUPPORTED
+        failures[operation] = UNSUPPORTED
         return {}
     try:
         return source.call(operation, request)
     except UnknownOperationError:
-        missing[operation] = UNSUPPORTED
+        failures[operation] = UNSUPPORTED
         return {}
     except ServiceError as error:
-        missing[operation] = refusal(error)
+        failures[operation] = error_text(error)
         return {}
 
 
-def in_parallel(source: Source, work: Callable[[T], R], subjects: Iterable[T]) -> list[R]:
-    """Call `work` for each subject and return the results in order. The calls run concurrently if the
+def in_parallel(source: Source, function: Callable[[T], R], subjects: Iterable[T]) -> list[R]:
+    """Call `function` for each subject and return the results in order. The calls run concurrently if the
     source is remote.
     """
     if source.engine is not None:
-        return [work(subject) for subject in subjects]
+        return [function(subject) for subject in subjects]
     with ThreadPoolExecutor(_CONCURRENT) as pool:
-        futures = [pool.submit(copy_context().run, work, subject) for subject in subjects]
+        futures = [pool.submit(copy_context().run, function, subject) for subject in subjects]
         return [future.result() for future in futures]
 
 
@@ -241,5 +243,5 @@ def size_text(size: float) -> str:
 
 
 def _key_names(schema: Iterable[Mapping[str, str]]) -> tuple[str, str]:
-    by_type = {part["KeyType"]: part["AttributeName"] for part in schema}
+    by_type = {element["KeyType"]: element["AttributeName"] for element in schema}
     return by_type.get("HASH", ""), by_type.get("RANGE", "")

@@ -93,28 +93,28 @@ def fields_of(item: Mapping[str, Any], keys: Sequence[str]) -> list[AttributeFie
 
 
 def read_fields(
-    names: Sequence[str], kinds: Sequence[str], texts: Sequence[str], removed: Sequence[str]
+    names: Sequence[str], kinds: Sequence[str], texts: Sequence[str], removed_rows: Sequence[str]
 ) -> tuple[Item, list[AttributeField]]:
     """Return the item in the rows of a posted form, and the form fields with their errors.
 
     The arguments `names`, `kinds` and `texts` contain the attribute name, the type and the text of each row. Empty rows
-    and the rows whose numbers are in `removed` are skipped.
+    and the rows whose numbers are in `removed_rows` are skipped.
     """
     item: Item = {}
     fields: list[AttributeField] = []
-    for place, (name, kind, text) in enumerate(zip(names, kinds, texts, strict=False)):
-        if str(place) in removed or not (name or text):
+    for number, (name, kind, text) in enumerate(zip(names, kinds, texts, strict=False)):
+        if str(number) in removed_rows or not (name or text):
             continue
-        typed = AttributeField(name, kind, text.replace("\r\n", "\n"))
+        input_field = AttributeField(name, kind, text.replace("\r\n", "\n"))
         try:
             if not name:
                 raise DocumentError("enter a name")
             if name in item:
                 raise DocumentError(f"{name}: another field has the same name")
-            item[name] = _value(typed)
+            item[name] = _value(input_field)
         except DocumentError as error:
-            typed = AttributeField(name, kind, typed.text, str(error).removeprefix(f"{name}: "))
-        fields.append(typed)
+            input_field = AttributeField(name, kind, input_field.text, str(error).removeprefix(f"{name}: "))
+        fields.append(input_field)
     return item, fields
 
 

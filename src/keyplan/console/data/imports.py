@@ -14,15 +14,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from keyplan.console.data.documents import DocumentError, Item, cell, read_items, read_plain
-from keyplan.console.data.exports import FORMULA, REST
+from keyplan.console.data.exports import FORMULA_STARTS, OTHER_ATTRIBUTES
 from keyplan.console.data.facts import TableFacts, describe
 from keyplan.console.data.search import key_of, scalar
-from keyplan.console.frame import Frame, PostedForm, form, refusal
+from keyplan.console.frame import Frame, PostedForm, error_text, posted_form
 from keyplan.console.source import Source
 from keyplan.errors import ConditionalCheckFailedError, ServiceError
 
-_MOST: Final = 20_000
-_SHOWN: Final = 20
+_MAX_ITEMS: Final = 20_000
+_MAX_PROBLEMS: Final = 20
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
@@ -41,15 +41,15 @@ class ImportResult:
 def routes(console: Frame) -> list[Route]:
     """Return the routes for importing items."""
 
-    def importing(request: Request) -> Response:
+    def import_items(request: Request) -> Response:
         facts = describe(console.source, request.path_params["table"])
-        posted = form(request) if request.method == "POST" else PostedForm([])
+        posted = posted_form(request) if request.method == "POST" else PostedForm([])
         errors: dict[str, str] = {}
         result = None
         if request.method == "POST":
             try:
-                items = read(posted["text"], posted["format"], facts)
-                result = write(console.source, facts, items, replace=posted["replace"] == "yes")
+                items = parse_items(posted["text"], posted["format"], facts)
+                result = write_items(console.source, facts, items, replace=posted["replace"] == "yes")
             except DocumentError as error:
                 errors["text"] = str(error)
         return console.render(
@@ -63,51 +63,51 @@ def routes(console: Frame) -> list[Route]:
             result=result,
         )
 
-    return [console.route("/data/tables/{table}/import", importing, methods=("GET", "POST"))]
+    return [console.route("/data/tables/{table}/import", import_items, methods=("GET", "POST"))]
 
 
-def read(text: str, kind: str, facts: TableFacts) -> list[Item]:
+def parse_items(text: str, kind: str, facts: TableFacts) -> list[Item]:
     """Parse the items in a text of the format `kind`. `facts` describes the table into which they are imported.
 
     Raises DocumentError for an invalid item, with its position. Also raises it if the text contains no items or too
     many.
     """
-    items = list(_of_csv(text, facts)) if kind == "csv" else read_items(text)
+    items = list(_csv_items(text, facts)) if kind == "csv" else read_items(text)
     if not items:
         raise DocumentError("the text contains no items")
-    if len(items) > _MOST:
-        raise DocumentError(f"{len(items):,} items: import at most {_MOST:,} at once")
+    if len(items) > _MAX_ITEMS:
+        raise DocumentError(f"{len(items):,} items: import at most {_MAX_ITEMS:,} at once")
     return items
 
 
-def _of_csv(text: str, facts: TableFacts) -> Iterator[Item]:
+def _csv_items(text: str, facts: TableFacts) -> Iterator[Item]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         for number, row in enumerate(reader, 2):
             if None in row:
                 raise DocumentError(f"line {number}: more values than columns")
             try:
-                yield _of_row(row, facts)
+                yield _row_item(row, facts)
             except DocumentError as error:
                 raise DocumentError(f"line {number}: {error}") from None
     except csv.Error as error:
         raise DocumentError(f"line {reader.line_num}: not valid CSV: {error}") from None
 
 
-def _of_row(row: Mapping[str, str | None], facts: TableFacts) -> Item:
+def _row_item(row: Mapping[str, str | None], facts: TableFacts) -> Item:
     item: Item = {}
     for column, value in row.items():
-        name, text = _without_mark(column), _without_mark(value or "")
-        if name == REST and text:
+        name, text = _without_apostrophe(column), _without_apostrophe(value or "")
+        if name == OTHER_ATTRIBUTES and text:
             item.update(read_plain(text))
         elif text:
             item[name] = scalar(facts.type_of(name), text, name) if facts.is_key(name) else _value(text, name)
     return item
 
 
-def _without_mark(text: str) -> str:
+def _without_apostrophe(text: str) -> str:
     """Return a string without the apostrophe that exports add in front of formulas."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA_STARTS) else text
 
 
 def _value(text: str, name: str) -> dict[str, Any]:
@@ -124,23 +124,23 @@ def _value(text: str, name: str) -> dict[str, Any]:
     return scalar("S", text, name)
 
 
-def write(source: Source, facts: TableFacts, items: list[Item], *, replace: bool) -> ImportResult:
+def write_items(source: Source, facts: TableFacts, items: list[Item], *, replace: bool) -> ImportResult:
     """Write items one by one. If `replace` is False, skip items whose key already exists."""
     result = ImportResult()
-    put: dict[str, Any] = {"TableName": facts.name}
+    put_request: dict[str, Any] = {"TableName": facts.name}
     if not replace:
-        put["ConditionExpression"] = "attribute_not_exists(#key)"
-        put["ExpressionAttributeNames"] = {"#key": facts.keys.pk}
+        put_request["ConditionExpression"] = "attribute_not_exists(#key)"
+        put_request["ExpressionAttributeNames"] = {"#key": facts.keys.pk}
     for number, item in enumerate(items, 1):
         try:
-            source.call("PutItem", {**put, "Item": item})
+            source.call("PutItem", {**put_request, "Item": item})
             result.written += 1
         except ConditionalCheckFailedError:
             result.existing += 1
         except ServiceError as error:
-            problem = refusal(error)
+            problem = error_text(error)
             result.refused += 1
-            if len(result.problems) < _SHOWN:
+            if len(result.problems) < _MAX_PROBLEMS:
                 key = key_of(item, facts.keys) or {}
                 text = " / ".join(cell(value).text for value in key.values())
                 result.problems.append(f"item {number}{f' ({text})' if text else ''}: {problem}")

@@ -46,18 +46,18 @@ from keyplan.console.data.search import (
     SearchError,
     scalar,
 )
-from keyplan.console.frame import Frame, PostedForm, form, refusal
+from keyplan.console.frame import Frame, PostedForm, error_text, posted_form
 from keyplan.console.source import Source
 from keyplan.errors import ConditionalCheckFailedError, ServiceError
 from keyplan.pages import redirect
 
-_MOST_CHANGES: Final = 100
+_MAX_CHANGES: Final = 100
 """The maximum number of attributes in one update.
 
 Each attribute needs two of the 300 operators that a condition can have.
 """
-_MOST_DELETED: Final = 1000
-_COUNTED_PAGES: Final = 100
+_MAX_DELETED: Final = 1000
+_MAX_COUNTED_PAGES: Final = 100
 """The maximum number of pages, of up to 1 MB each, that are read to count items."""
 _VIEWS: Final = (("form", "Form"), ("plain", "JSON"), ("dynamodb", "DynamoDB JSON"))
 
@@ -99,7 +99,7 @@ class _ItemPages:
     def items(self, request: Request) -> Response:
         """Show a page of a table's or index's items: the first page of a scan, or the result of the search form."""
         facts = describe(self._source, request.path_params["table"])
-        search = Search.of(request.query_params)
+        search = Search.from_query(request.query_params)
         errors: dict[str, str] = {}
         failure, code, response, total = "", None, {}, None
         try:
@@ -107,11 +107,11 @@ class _ItemPages:
             code = code_of(self._source, operation, call)
             response = self._source.call(operation, call)
             if request.query_params.get("count") == "yes":
-                total = _counted(self._source, operation, call)
+                total = _count_items(self._source, operation, call)
         except SearchError as error:
             errors[error.name] = error.message
         except ServiceError as error:
-            failure = refusal(error)
+            failure = error_text(error)
         items = response.get("Items", [])
         keys = facts.keys_of(search.index) or facts.keys
         columns = columns_of(items, list(dict.fromkeys([*keys.names, *facts.keys.names])), search.columns)
@@ -147,30 +147,30 @@ class _ItemPages:
         try:
             key = decoded_key(request.query_params.get("key", ""))
         except DocumentError as error:
-            return self._console.refused(request, 400, "This address names no item", str(error))
+            return self._console.error_page(request, 400, "This address names no item", str(error))
         item = get(self._source, facts, key)
         if request.method == "POST" and item is not None:
             return self._save(request, facts, key, item)
         view = _view(request.query_params.get("as"), item or {})
-        return self._editor(request, facts, key, item, _draft(item or {}, view, facts.keys))
+        return self._editor(request, facts, key, item, _item_draft(item or {}, view, facts.keys))
 
     def _save(self, request: Request, facts: TableFacts, key: Item, item: Item) -> Response:
-        posted = form(request)
-        draft = _draft_of(posted)
+        posted = posted_form(request)
+        draft = _posted_draft(posted)
         try:
-            changed = _item_of(posted, draft, item)
+            new_item = _posted_item(posted, draft, item)
             for name in facts.keys.names:
-                if not is_same(changed.setdefault(name, key[name]), key[name]):
+                if not is_same(new_item.setdefault(name, key[name]), key[name]):
                     raise DocumentError(f"{name}: a key cannot change; create a copy of the item with another key")
         except DocumentError as error:
             draft.error = str(error)
             return self._editor(request, facts, key, item, draft, 400)
         if posted["digest"] != digest(item):
             return self._conflict(request, facts, key, item, draft)
-        here = f"{request.url.path}?key={encoded_key(key)}&as={draft.view}"
-        update = update_of(facts, key, item, changed)
+        item_url = f"{request.url.path}?key={encoded_key(key)}&as={draft.view}"
+        update = update_of(facts, key, item, new_item)
         if update is None:
-            return redirect(here, "Nothing has changed.")
+            return redirect(item_url, "Nothing has changed.")
         if isinstance(update, str):
             draft.error = update
             return self._editor(request, facts, key, item, draft, 400)
@@ -180,9 +180,9 @@ class _ItemPages:
             current = get(self._source, facts, key)
             return self._conflict(request, facts, key, current, draft)
         except ServiceError as error:
-            draft.error = refusal(error)
+            draft.error = error_text(error)
             return self._editor(request, facts, key, item, draft, 400)
-        return redirect(here, "Item saved.")
+        return redirect(item_url, "Item saved.")
 
     def _conflict(self, request: Request, facts: TableFacts, key: Item, current: Item | None, draft: Draft) -> Response:
         """Show the editor with the entered text again, because another program has changed the item.
@@ -190,9 +190,9 @@ class _ItemPages:
         The user can then decide whether to save the text. `current` is the stored item, or None if it was deleted.
         """
         if current is not None:
-            typed = _tolerant(draft, current)
-            names = sorted({*current, *typed} - set(facts.keys.names))
-            draft.conflict = [name for name in names if not _is_equal(current.get(name), typed.get(name))]
+            entered_item = _item_without_invalid_fields(draft, current)
+            names = sorted({*current, *entered_item} - set(facts.keys.names))
+            draft.conflict = [name for name in names if not _is_equal(current.get(name), entered_item.get(name))]
             draft.digest = digest(current)
         return self._editor(request, facts, key, current, draft, 409)
 
@@ -232,7 +232,7 @@ class _ItemPages:
             except DocumentError:
                 item = {}
         view = _view(request.query_params.get("as"), item)
-        draft = _draft(item, view, facts.keys)
+        draft = _item_draft(item, view, facts.keys)
         if not item and view != "form":
             example = {
                 name: {facts.type_of(name): "" if facts.type_of(name) != "N" else "0"} for name in facts.keys.names
@@ -242,20 +242,20 @@ class _ItemPages:
         return self._new_page(request, facts, draft)
 
     def _create(self, request: Request, facts: TableFacts) -> Response:
-        posted = form(request)
-        draft = _draft_of(posted)
+        posted = posted_form(request)
+        draft = _posted_draft(posted)
         draft.keys = {name: posted[f"key_{name}"] for name in facts.keys.names}
         try:
-            item = _item_of(posted, draft, {})
+            item = _posted_item(posted, draft, {})
             if draft.view == "form":
                 item = {**self._key_fields(facts, draft), **item}
-            put = {
+            put_request = {
                 "TableName": facts.name,
                 "Item": item,
                 "ConditionExpression": "attribute_not_exists(#key)",
                 "ExpressionAttributeNames": {"#key": facts.keys.pk},
             }
-            self._source.call("PutItem", put)
+            self._source.call("PutItem", put_request)
         except ConditionalCheckFailedError:
             draft.error = "An item with this key exists. Open it to change it, or enter another key."
             draft.existing = encoded_key({name: item[name] for name in facts.keys.names})
@@ -264,7 +264,7 @@ class _ItemPages:
             draft.error = str(error)
             return self._new_page(request, facts, draft, 400)
         except ServiceError as error:
-            draft.error = refusal(error)
+            draft.error = error_text(error)
             return self._new_page(request, facts, draft, 400)
         key = {name: item[name] for name in facts.keys.names}
         path = request.url.path.removesuffix("new")
@@ -300,15 +300,15 @@ class _ItemPages:
     def delete(self, request: Request) -> Response:
         """Ask for confirmation, then delete the selected items."""
         facts = describe(self._source, request.path_params["table"])
-        posted = form(request)
+        posted = posted_form(request)
         table = request.url.path.removesuffix("delete-items")
-        chosen = list(dict.fromkeys(posted.all("key")))[:_MOST_DELETED]
-        if not chosen:
+        selected_keys = list(dict.fromkeys(posted.all("key")))[:_MAX_DELETED]
+        if not selected_keys:
             return redirect(table, "Choose the items to delete first.")
         try:
-            keys = [decoded_key(text) for text in chosen]
+            keys = [decoded_key(text) for text in selected_keys]
         except DocumentError as error:
-            return self._console.refused(request, 400, "This address names no item", str(error))
+            return self._console.error_page(request, 400, "This address names no item", str(error))
         if posted["confirmed"] != "yes":
             return self._console.render(
                 request,
@@ -319,7 +319,7 @@ class _ItemPages:
                 consequence="Deleted items cannot be restored, except from a backup.",
                 subjects=[" / ".join(cell(value).text for value in key.values()) for key in keys],
                 action=request.url.path,
-                hidden=[("key", text) for text in chosen],
+                hidden=[("key", text) for text in selected_keys],
                 button="Delete" if len(keys) == 1 else f"Delete {len(keys)} items",
                 typed="",
                 back=table,
@@ -338,33 +338,33 @@ def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
     return stored
 
 
-def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[str, Any] | str | None:
-    """Return an update of the attributes that differ between `item` and `changed`.
+def update_of(facts: TableFacts, key: Item, item: Item, new_item: Item) -> dict[str, Any] | str | None:
+    """Return an update of the attributes that differ between `item` and `new_item`.
 
     Its condition requires that each of these attributes still has its old value. Return None if nothing changed, and an
     error message if too many attributes changed.
     """
     names = [
         name
-        for name in sorted({*item, *changed})
-        if name not in facts.keys.names and not _is_equal(item.get(name), changed.get(name))
+        for name in sorted({*item, *new_item})
+        if name not in facts.keys.names and not _is_equal(item.get(name), new_item.get(name))
     ]
     if not names:
         return None
-    if len(names) > _MOST_CHANGES:
-        return f"{len(names)} attributes changed: save at most {_MOST_CHANGES} at once"
-    aliases = {name: f"#n{place}" for place, name in enumerate(names)}
+    if len(names) > _MAX_CHANGES:
+        return f"{len(names)} attributes changed: save at most {_MAX_CHANGES} at once"
+    aliases = {name: f"#n{number}" for number, name in enumerate(names)}
     values: Item = {}
     assignments, removals, conditions = [], [], ["attribute_exists(#key)"]
-    for place, name in enumerate(names):
-        if name in changed:
-            values[f":v{place}"] = changed[name]
-            assignments.append(f"{aliases[name]} = :v{place}")
+    for number, name in enumerate(names):
+        if name in new_item:
+            values[f":v{number}"] = new_item[name]
+            assignments.append(f"{aliases[name]} = :v{number}")
         else:
             removals.append(aliases[name])
         if name in item:
-            values[f":o{place}"] = item[name]
-            conditions.append(f"{aliases[name]} = :o{place}")
+            values[f":o{number}"] = item[name]
+            conditions.append(f"{aliases[name]} = :o{number}")
         else:
             conditions.append(f"attribute_not_exists({aliases[name]})")
     actions = [
@@ -381,28 +381,28 @@ def update_of(facts: TableFacts, key: Item, item: Item, changed: Item) -> dict[s
     }
 
 
-def _counted(source: Source, operation: str, call: Mapping[str, Any]) -> tuple[int, int, bool]:
+def _count_items(source: Source, operation: str, call: Mapping[str, Any]) -> tuple[int, int, bool]:
     """Count the items that a query or scan returns.
 
     Return the number of matching items, the number of items read, and whether all items were read.
     """
     ignored = {"Limit", "ProjectionExpression", "ExclusiveStartKey"}
-    count: dict[str, Any] = {**{name: part for name, part in call.items() if name not in ignored}, "Select": "COUNT"}
-    used = " ".join(str(call.get(name, "")) for name in ("KeyConditionExpression", "FilterExpression"))
-    aliases = {alias: name for alias, name in call.get("ExpressionAttributeNames", {}).items() if alias in used}
+    count: dict[str, Any] = {**{name: value for name, value in call.items() if name not in ignored}, "Select": "COUNT"}
+    expressions = " ".join(str(call.get(name, "")) for name in ("KeyConditionExpression", "FilterExpression"))
+    aliases = {alias: name for alias, name in call.get("ExpressionAttributeNames", {}).items() if alias in expressions}
     if aliases:
         count["ExpressionAttributeNames"] = aliases
     else:
         count.pop("ExpressionAttributeNames", None)
-    matching = read = 0
-    for _ in range(_COUNTED_PAGES):
+    match_count = read_count = 0
+    for _ in range(_MAX_COUNTED_PAGES):
         response = source.call(operation, count)
-        matching += response["Count"]
-        read += response.get("ScannedCount", response["Count"])
+        match_count += response["Count"]
+        read_count += response.get("ScannedCount", response["Count"])
         if not response.get("LastEvaluatedKey"):
-            return matching, read, True
+            return match_count, read_count, True
         count["ExclusiveStartKey"] = response["LastEvaluatedKey"]
-    return matching, read, False
+    return match_count, read_count, False
 
 
 def _is_equal(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> bool:
@@ -421,7 +421,7 @@ def _view(requested: str | None, item: Item) -> str:
     return "dynamodb" if view == "form" and _is_large(item) else view
 
 
-def _draft(item: Item, view: str, keys: IndexKeys) -> Draft:
+def _item_draft(item: Item, view: str, keys: IndexKeys) -> Draft:
     draft = Draft(view, digest=digest(item))
     if view == "form":
         draft.fields = fields_of(item, keys.names)
@@ -430,12 +430,12 @@ def _draft(item: Item, view: str, keys: IndexKeys) -> Draft:
     return draft
 
 
-def _draft_of(posted: PostedForm) -> Draft:
+def _posted_draft(posted: PostedForm) -> Draft:
     view = posted["as"] if posted["as"] in {"plain", "dynamodb"} else "form"
     return Draft(view, text=posted["text"], digest=posted["digest"])
 
 
-def _item_of(posted: PostedForm, draft: Draft, stored_item: Item) -> Item:
+def _posted_item(posted: PostedForm, draft: Draft, stored_item: Item) -> Item:
     """Return the item in a posted form. Raises DocumentError if the form does not contain a valid item."""
     if draft.view == "dynamodb":
         return read_typed(draft.text)
@@ -444,13 +444,13 @@ def _item_of(posted: PostedForm, draft: Draft, stored_item: Item) -> Item:
     item, draft.fields = read_fields(
         posted.all("a_name"), posted.all("a_type"), posted.all("a_value"), posted.all("a_remove")
     )
-    wrong = [input_field for input_field in draft.fields if input_field.error]
-    if wrong:
-        raise DocumentError(f"{wrong[0].name or 'a field without a name'}: {wrong[0].error}")
+    invalid_fields = [input_field for input_field in draft.fields if input_field.error]
+    if invalid_fields:
+        raise DocumentError(f"{invalid_fields[0].name or 'a field without a name'}: {invalid_fields[0].error}")
     return item
 
 
-def _tolerant(draft: Draft, current: Item) -> Item:
+def _item_without_invalid_fields(draft: Draft, current: Item) -> Item:
     """Return the item in a draft, without the form fields that are invalid. JSON in the draft must be valid."""
     if draft.view == "form":
         return read_fields(

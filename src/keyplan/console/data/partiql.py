@@ -17,21 +17,21 @@ from keyplan.console.data.definitions import FieldError
 from keyplan.console.data.documents import DocumentError, read_values
 from keyplan.console.data.facts import TableFacts, attempt
 from keyplan.console.data.rows import ItemGroup, columns_of, row_of
-from keyplan.console.frame import Frame, PostedForm, form, refusal
+from keyplan.console.frame import Frame, PostedForm, error_text, posted_form
 from keyplan.console.source import Source
 from keyplan.dynamodb.partiql.nodes import SelectStatement, UpdateStatement
 from keyplan.dynamodb.partiql.parser import parse
 from keyplan.errors import ServiceError, ValidationError
 from keyplan.pages import redirect
 
-_PAGE: Final = 50
-_LINK: Final = 6_000
+_PAGE_SIZE: Final = 50
+_MAX_LINK_LENGTH: Final = 6_000
 """The maximum length of the query string for a statement that reads. Longer statements are sent with POST."""
-_LINKED: Final = ("statement", "parameters", "together", "next")
-_WORDS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "EXISTS")
+_LINK_FIELDS: Final = ("statement", "parameters", "together", "next")
+_KEYWORDS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "EXISTS")
 """The keywords with which a statement can start, in uppercase."""
 _STATEMENT: Final = re.compile(r"""(?:'(?:[^']|'')*'|"(?:[^"]|"")*"|[^;])+""")
-_SEVERAL: Final = {
+_MULTIPLE: Final = {
     "transaction": ("ExecuteTransaction", "TransactStatements"),
     "batch": ("BatchExecuteStatement", "Statements"),
 }
@@ -47,18 +47,18 @@ def routes(console: Frame) -> list[Route]:
         Reads are sent with GET, so that the URL can be opened again. Writes are sent with POST.
         """
         is_post = request.method == "POST"
-        fields = form(request) if is_post else PostedForm(request.query_params.multi_items())
+        fields = posted_form(request) if is_post else PostedForm(request.query_params.multi_items())
         statement, parameters = fields["statement"].replace("\r\n", "\n"), fields["parameters"]
-        together = fields["together"] if fields["together"] in _SEVERAL else "transaction"
+        mode = fields["together"] if fields["together"] in _MULTIPLE else "transaction"
         context: dict[str, Any] = {}
         if is_post or "run" in fields:
             try:
-                operation, call = _request(statement, parameters, together)
+                operation, call = _request(statement, parameters, mode)
             except FieldError as error:
                 context = {"errors": {error.field: str(error)}}
             else:
-                link = urlencode([(name, fields[name]) for name in _LINKED if fields[name]] + [("run", "yes")])
-                if is_post and is_read(operation, call) and len(link) <= _LINK:
+                link = urlencode([(name, fields[name]) for name in _LINK_FIELDS if fields[name]] + [("run", "yes")])
+                if is_post and is_read(operation, call) and len(link) <= _MAX_LINK_LENGTH:
                     return redirect(f"{request.url.path}?{link}")
                 is_confirmed = is_post and fields["confirmed"] == "yes"
                 context = _run(console, operation, call, fields["next"], is_confirmed=is_confirmed)
@@ -74,13 +74,13 @@ def routes(console: Frame) -> list[Route]:
             "columns": None,
             "next": "",
             "code": None,
-            "asks": False,
-            "several": False,
+            "needs_confirmation": False,
+            "is_multiple": False,
             "is_write": False,
             **context,
         }
         status = 400 if page_values["errors"] or page_values["failure"] else 200
-        page_values |= {"statement": statement, "parameters": parameters, "together": together}
+        page_values |= {"statement": statement, "parameters": parameters, "mode": mode}
         return console.render(request, "data/partiql.html.j2", status, **page_values)
 
     return [console.route("/data/partiql", partiql, methods=("GET", "POST"))]
@@ -89,16 +89,16 @@ def routes(console: Frame) -> list[Route]:
 def _run(console: Frame, operation: str, call: dict[str, Any], start: str, *, is_confirmed: bool) -> dict[str, Any]:
     reads = is_read(operation, call)
     if reads and operation == "ExecuteStatement":
-        call["Limit"] = _PAGE
+        call["Limit"] = _PAGE_SIZE
         if start:
             call["NextToken"] = start
     code = code_of(console.source, operation, call)
     if not (reads or is_confirmed or console.source.read_only):
-        return {"code": code, "asks": True, "several": operation != "ExecuteStatement"}
+        return {"code": code, "needs_confirmation": True, "is_multiple": operation != "ExecuteStatement"}
     try:
         answer = console.source.call(operation, call)
     except ServiceError as error:
-        return {"code": code, "failure": refusal(error)}
+        return {"code": code, "failure": error_text(error)}
     responses = answer.get("Responses", [])
     statements = [part["Statement"] for part in call.get("TransactStatements", call.get("Statements", [call]))]
     pairs = [(item, statements[0]) for item in answer.get("Items", [])]
@@ -162,10 +162,10 @@ def _source_of(statement: str) -> tuple[str, set[str]]:
     return parsed.source.table.rpartition("/")[2], {str(path.parts[-1]) for path in selected if len(path.parts) > 1}
 
 
-def _request(text: str, parameters: str, together: str) -> tuple[str, dict[str, Any]]:
+def _request(text: str, parameters: str, mode: str) -> tuple[str, dict[str, Any]]:
     """Return the operation and the request for one or more PartiQL statements in a text.
 
-    `parameters` are the statements' parameters as text, and `together` is the selected option for running several
+    `parameters` are the statements' parameters as text, and `mode` is the selected option for running several
     statements. Raises FieldError for a form field with an invalid value.
     """
     statements = [part.strip() for part in _STATEMENT.findall(text) if part.strip()]
@@ -176,7 +176,7 @@ def _request(text: str, parameters: str, together: str) -> tuple[str, dict[str, 
             raise FieldError("parameters", "Parameters need a single statement. Write values as literals instead.")
         for statement in statements:
             _check_start(statement)
-        operation, member = _SEVERAL[together]
+        operation, member = _MULTIPLE[mode]
         return operation, {member: [{"Statement": statement} for statement in statements]}
     try:
         values = {"Parameters": read_values(parameters)} if parameters.strip() else {}
@@ -191,7 +191,7 @@ def _check_start(statement: str) -> None:
 
     Without this check, the console would treat a misspelled SELECT as a write and ask for confirmation.
     """
-    word = re.match(r"\w*", statement)
-    if word is None or word[0].upper() not in _WORDS:
-        shown = statement.split(maxsplit=1)[0][:40]
-        raise FieldError("statement", f"A statement starts with SELECT, INSERT, UPDATE or DELETE, got {shown!r}.")
+    match = re.match(r"\w*", statement)
+    if match is None or match[0].upper() not in _KEYWORDS:
+        first_word = statement.split(maxsplit=1)[0][:40]
+        raise FieldError("statement", f"A statement starts with SELECT, INSERT, UPDATE or DELETE, got {first_word!r}.")

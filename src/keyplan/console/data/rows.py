@@ -12,8 +12,8 @@ from keyplan.console.data.documents import Cell, bytes_of, cell, encoded_key, it
 from keyplan.console.data.facts import IndexKeys, TableFacts
 from keyplan.console.data.search import Search, key_of
 
-_COLUMNS: Final = 8
-_OFFERED: Final = 200
+_DEFAULT_COLUMNS: Final = 8
+_MAX_AVAILABLE: Final = 200
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Row:
     """The path of the item's page, relative to the console's root, or an empty string if the key is unknown."""
     key_text: str
     size: int
-    further: int
+    hidden_count: int
     """The number of the item's attributes that no column shows."""
 
 
@@ -47,21 +47,24 @@ class ItemGroup:
 class Columns:
     """The attributes that occur on a page of items, and the attributes that are shown in columns."""
 
-    shown: list[str]
-    offered: list[str]
+    visible: list[str]
+    available: list[str]
     keys: frozenset[str] = field(default_factory=frozenset)
 
 
-def columns_of(items: Sequence[Mapping[str, Any]], first: Sequence[str], chosen: Sequence[str]) -> Columns:
-    """Return the columns for a page of items: the key attributes in `first`, followed by the attributes in `chosen`.
+def columns_of(items: Sequence[Mapping[str, Any]], key_names: Sequence[str], chosen_names: Sequence[str]) -> Columns:
+    """Return the columns for a page of items: the key attributes in `key_names`, followed by the attributes in
+    `chosen_names`.
 
     By default, the most frequent attributes are chosen.
     """
     counts = Counter(name for item in items for name in item)
-    others = sorted((name for name in counts if name not in first), key=lambda name: (-counts[name], name))
-    chosen_columns = [name for name in chosen if name not in first] if chosen else others[:_COLUMNS]
-    offered = list(dict.fromkeys([*others[:_OFFERED], *chosen_columns]))
-    return Columns([*first, *chosen_columns], offered, frozenset(first))
+    other_names = sorted((name for name in counts if name not in key_names), key=lambda name: (-counts[name], name))
+    chosen_columns = (
+        [name for name in chosen_names if name not in key_names] if chosen_names else other_names[:_DEFAULT_COLUMNS]
+    )
+    available = list(dict.fromkeys([*other_names[:_MAX_AVAILABLE], *chosen_columns]))
+    return Columns([*key_names, *chosen_columns], available, frozenset(key_names))
 
 
 def groups_of(
@@ -103,10 +106,10 @@ def row_of(item: Mapping[str, Any], columns: Columns, facts: TableFacts | None) 
     """
     key = None if facts is None else key_of(item, facts.keys)
     return Row(
-        [cell(item[name]) if name in item else None for name in columns.shown],
+        [cell(item[name]) if name in item else None for name in columns.visible],
         encoded_key(key) if key else "",
         item_path(facts.name, key) if key and facts is not None else "",
         " / ".join(cell(value).text for value in key.values()) if key else "",
         bytes_of(item),
-        sum(name not in columns.shown for name in item),
+        sum(name not in columns.visible for name in item),
     )

@@ -15,7 +15,7 @@ from keyplan.console.data.facts import IndexKeys, TableFacts
 
 PAGE: Final = 50
 FILTERED_PAGE: Final = 300
-MOST: Final = 1000
+MAX_LIMIT: Final = 1000
 SORT_CONDITIONS: Final = (
     ("=", "equals"),
     ("begins_with", "starts with"),
@@ -87,7 +87,7 @@ class Search:
     start: str = ""
 
     @classmethod
-    def of(cls, params: QueryParams) -> Search:
+    def from_query(cls, params: QueryParams) -> Search:
         """Return the search that the query parameters of a URL describe. Invalid numbers are ignored."""
         names = params.getlist("f_name")
         parts = [params.getlist(name) for name in ("f_op", "f_type", "f_value")]
@@ -104,7 +104,7 @@ class Search:
                 for name, operator, kind, value in zip(names, *padded, strict=False)
                 if name.strip()
             ],
-            limit=min(int(limit), MOST) if limit.isdecimal() and len(limit) < 6 else 0,
+            limit=min(int(limit), MAX_LIMIT) if limit.isdecimal() and len(limit) < 6 else 0,
             descending=params.get("order") == "desc",
             consistent=params.get("consistent") == "yes",
             attributes=params.get("attributes", ""),
@@ -292,15 +292,15 @@ class _Values:
     """The placeholders for values in expressions."""
 
     def __init__(self) -> None:
-        self.all: Item = {}
+        self.by_placeholder: Item = {}
 
     def add_to(self, request: dict[str, Any]) -> None:
-        if self.all:
-            request["ExpressionAttributeValues"] = self.all
+        if self.by_placeholder:
+            request["ExpressionAttributeValues"] = self.by_placeholder
 
     def add(self, value: dict[str, Any]) -> str:
-        name = f":v{len(self.all)}"
-        self.all[name] = value
+        name = f":v{len(self.by_placeholder)}"
+        self.by_placeholder[name] = value
         return name
 
 

@@ -12,13 +12,13 @@ from starlette.routing import Route
 
 from keyplan.console.data.documents import encoded_key, is_same, plain_text
 from keyplan.console.data.facts import TableFacts, describe, instant
-from keyplan.console.frame import Frame, form, refusal
+from keyplan.console.frame import Frame, error_text, posted_form
 from keyplan.console.source import Source, receipts_of_page
 from keyplan.errors import ServiceError
 
 _RECORDS: Final = 100
 _SHARDS: Final = 20
-_MOST_SHARDS: Final = 1000
+_MAX_SHARDS: Final = 1000
 
 
 def routes(console: Frame) -> list[Route]:
@@ -37,9 +37,9 @@ def routes(console: Frame) -> list[Route]:
                 shards = _shards(source, facts)
                 names = [shard["ShardId"] for shard in shards[:_SHARDS]]
                 positions = iterators or {name: iterator(source, facts, name, "TRIM_HORIZON") for name in names}
-                records, iterators = _read(source, facts, positions)
+                records, iterators = _read_records(source, facts, positions)
         except ServiceError as error:  # other makers' engines may have no streams
-            detail, operation = refusal(error), receipts_of_page()[-1].operation
+            detail, operation = error_text(error), receipts_of_page()[-1].operation
             failure = (
                 f"The stream cannot be read: {source.name} refused {operation} ({detail}). The table has a stream, but "
                 "its records are not available here."
@@ -58,14 +58,14 @@ def routes(console: Frame) -> list[Route]:
     def tail(request: Request) -> Response:
         """Return new stream records as HTML table rows, with the iterators for the next request."""
         facts = describe(source, request.path_params["table"])
-        known = _read_iterators(form(request)["iterators"])
-        positions = dict(known)
+        known_positions = _read_iterators(posted_form(request)["iterators"])
+        positions = dict(known_positions)
         for shard in _shards(source, facts):
             if shard["ShardId"] not in positions:
                 # A shard that appears later starts at its first record, so that none is missed.
-                position = "TRIM_HORIZON" if known else "LATEST"
+                position = "TRIM_HORIZON" if known_positions else "LATEST"
                 positions[shard["ShardId"]] = iterator(source, facts, shard["ShardId"], position)
-        records, iterators = _read(source, facts, positions)
+        records, iterators = _read_records(source, facts, positions)
         html = console.render(request, "data/records.html.j2", records=records, facts=facts)
         return JSONResponse({"html": bytes(html.body).decode(), "iterators": iterators, "count": len(records)})
 
@@ -78,7 +78,7 @@ def routes(console: Frame) -> list[Route]:
 def _shards(source: Source, facts: TableFacts) -> list[dict[str, Any]]:
     shards: list[dict[str, Any]] = []
     request: dict[str, Any] = {"StreamArn": facts.stream_arn}
-    while len(shards) < _MOST_SHARDS:
+    while len(shards) < _MAX_SHARDS:
         description = source.call("DescribeStream", request)["StreamDescription"]
         shards += description.get("Shards", [])
         if not description.get("LastEvaluatedShardId"):
@@ -93,7 +93,7 @@ def iterator(source: Source, facts: TableFacts, shard: str, kind: str) -> str:
     return str(source.call("GetShardIterator", request)["ShardIterator"])
 
 
-def _read(
+def _read_records(
     source: Source, facts: TableFacts, positions: Mapping[str, str]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return the records of all shards, newest first, and the next iterator of each shard.
@@ -102,31 +102,33 @@ def _read(
     empty string.
     """
     records: list[dict[str, Any]] = []
-    following: dict[str, str] = {}
+    next_iterators: dict[str, str] = {}
     for shard, position in positions.items():
         if not position:
-            following[shard] = ""
+            next_iterators[shard] = ""
             continue
         try:
             response = source.call("GetRecords", {"ShardIterator": position, "Limit": _RECORDS})
         except ServiceError as error:
             if error.code not in {"ExpiredIteratorException", "TrimmedDataAccessException"}:
                 raise
-            following[shard] = iterator(source, facts, shard, "LATEST")
+            next_iterators[shard] = iterator(source, facts, shard, "LATEST")
             continue
-        following[shard] = response.get("NextShardIterator") or ""
+        next_iterators[shard] = response.get("NextShardIterator") or ""
         records += [_record(record, facts) for record in response.get("Records", [])]
     records.sort(key=lambda record: (record["at"] is not None, record["at"], record["sequence"]), reverse=True)
-    return records, following
+    return records, next_iterators
 
 
 def _record(record: Mapping[str, Any], facts: TableFacts) -> dict[str, Any]:
     change = record.get("dynamodb", {})
     new, old = change.get("NewImage"), change.get("OldImage")
-    changed = []
+    changed_names = []
     if new is not None and old is not None:
         names = sorted({*new, *old})
-        changed = [name for name in names if name not in new or name not in old or not is_same(new[name], old[name])]
+        changed_names = [
+            name for name in names if name not in new or name not in old or not is_same(new[name], old[name])
+        ]
     identity = record.get("userIdentity") or {}
     keys = change.get("Keys") or {}
     return {
@@ -135,7 +137,7 @@ def _record(record: Mapping[str, Any], facts: TableFacts) -> dict[str, Any]:
         "sequence": int(change.get("SequenceNumber") or 0),
         "key": " / ".join(str(next(iter(keys[name].values()))) for name in facts.keys.names if name in keys),
         "encoded": encoded_key(keys) if keys else "",
-        "changed": changed,
+        "changed": changed_names,
         "new": plain_text(new) if new is not None else "",
         "old": plain_text(old) if old is not None else "",
         "by_ttl": (identity.get("principalId") or identity.get("PrincipalId")) == "dynamodb.amazonaws.com",

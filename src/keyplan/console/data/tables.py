@@ -12,13 +12,13 @@ from starlette.routing import Route
 from keyplan.console.data.code import code_of
 from keyplan.console.data.definitions import INDEXES, FieldError, change_of, json_table, new_table
 from keyplan.console.data.facts import TableFacts, attempt, describe, describe_fully, in_parallel, instant, size_text
-from keyplan.console.frame import Frame, PostedForm, form, refusal, utc
+from keyplan.console.frame import Frame, PostedForm, error_text, posted_form, utc
 from keyplan.console.source import Source
 from keyplan.errors import ServiceError
 from keyplan.pages import redirect
 
 _TABLES: Final = 50
-_EMPTIED: Final = 20_000
+_MAX_DELETED: Final = 20_000
 _KEY_TYPES: Final = (("S", "String"), ("N", "Number"), ("B", "Binary"))
 _PROJECTIONS: Final = (("ALL", "All attributes"), ("KEYS_ONLY", "Keys only"), ("INCLUDE", "Some attributes"))
 _STREAMS: Final = (
@@ -57,35 +57,35 @@ class _TablePages:
         start = {"ExclusiveStartTableName": after} if after else {}
         response = self._source.call("ListTables", {"Limit": _TABLES, **start})
         names: list[str] = response.get("TableNames", [])
-        searched = request.query_params.get("name", "").strip().lower()
-        if searched:
-            names = [name for name in names if searched in name.lower()]
+        name_part = request.query_params.get("name", "").strip().lower()
+        if name_part:
+            names = [name for name in names if name_part in name.lower()]
 
         def facts_of(name: str) -> TableFacts:
             try:
                 return describe_fully(self._source, name, tags=False)
             except ServiceError as error:  # deleted between the two calls, or not permitted
-                return TableFacts(name, {}, missing={"DescribeTable": refusal(error)})
+                return TableFacts(name, {}, failed_operations={"DescribeTable": error_text(error)})
 
         tables = in_parallel(self._source, facts_of, names)
-        missing = {operation: text for facts in tables for operation, text in facts.missing.items()}
+        failed_operations = {operation: text for facts in tables for operation, text in facts.failed_operations.items()}
         return self._console.render(
             request,
             "data/tables.html.j2",
             tables=tables,
-            missing=missing,
-            wanted=request.query_params.get("name", ""),
+            failed_operations=failed_operations,
+            search_text=request.query_params.get("name", ""),
             next=response.get("LastEvaluatedTableName", ""),
             after=after,
         )
 
     def about(self, request: Request) -> Response:
         """Show the keys, indexes and settings of a table."""
-        return self._about(request, request.path_params["table"])
+        return self._about_page(request, request.path_params["table"])
 
-    def _about(self, request: Request, name: str, errors: Mapping[str, str] | None = None) -> Response:
+    def _about_page(self, request: Request, name: str, errors: Mapping[str, str] | None = None) -> Response:
         facts = describe_fully(self._source, name)
-        listed = attempt(self._source, facts.missing, "ListBackups", {"TableName": name, "Limit": 20})
+        response = attempt(self._source, facts.failed_operations, "ListBackups", {"TableName": name, "Limit": 20})
         backups = [
             {
                 "name": backup.get("BackupName", ""),
@@ -94,7 +94,7 @@ class _TablePages:
                 "size": size_text(backup.get("BackupSizeBytes") or 0),
                 "created": instant(backup.get("BackupCreationDateTime")),
             }
-            for backup in listed.get("BackupSummaries", [])
+            for backup in response.get("BackupSummaries", [])
         ]
         return self._console.render(
             request,
@@ -113,24 +113,24 @@ class _TablePages:
 
     def change(self, request: Request) -> Response:
         """Change one setting of a table: TTL, stream, recovery, deletion protection, an index or a backup."""
-        name, posted = request.path_params["table"], form(request)
+        name, posted = request.path_params["table"], posted_form(request)
         facts = describe_fully(self._source, name)
         setting = posted["setting"]
         try:
             operation, call, message = change_of(facts, setting, posted)
             self._source.call(operation, call)
         except FieldError as error:
-            return self._about(request, name, {error.field: str(error)})
+            return self._about_page(request, name, {error.field: str(error)})
         except ServiceError as error:
-            return self._about(request, name, {setting: refusal(error)})
+            return self._about_page(request, name, {setting: error_text(error)})
         return redirect(f"{request.url.path.removesuffix('settings')}about", message)
 
     def restore(self, request: Request) -> Response:
         """Restore a backup, or the table as of a given time, to a new table."""
-        name, posted = request.path_params["table"], form(request)
+        name, posted = request.path_params["table"], posted_form(request)
         target = posted["target"].strip()
         if not target:
-            return self._about(request, name, {"restore": "enter a name for the restored table"})
+            return self._about_page(request, name, {"restore": "enter a name for the restored table"})
         try:
             if arn := posted["arn"]:
                 self._source.call("RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": target})
@@ -139,15 +139,15 @@ class _TablePages:
                 call = {"SourceTableName": name, "TargetTableName": target, **time}
                 self._source.call("RestoreTableToPointInTime", call)
         except FieldError as error:
-            return self._about(request, name, {error.field: str(error)})
+            return self._about_page(request, name, {error.field: str(error)})
         except ServiceError as error:
-            return self._about(request, name, {"restore": refusal(error)})
+            return self._about_page(request, name, {"restore": error_text(error)})
         tables = request.url.path.partition("/data/")[0] + "/data/"
         return redirect(tables, f"Table {target} is being restored.")
 
     def delete_backup(self, request: Request) -> Response:
         """Ask for confirmation, then delete a backup."""
-        facts, posted = describe(self._source, request.path_params["table"]), form(request)
+        facts, posted = describe(self._source, request.path_params["table"]), posted_form(request)
         if posted["confirmed"] != "yes":
             return self._console.render(
                 request,
@@ -167,34 +167,34 @@ class _TablePages:
         try:
             self._source.call("DeleteBackup", {"BackupArn": posted["arn"]})
         except ServiceError as error:
-            return self._about(request, facts.name, {"backup": refusal(error)})
+            return self._about_page(request, facts.name, {"backup": error_text(error)})
         return redirect(f"{request.url.path.removesuffix('delete-backup')}about", f"Backup {posted['name']} deleted.")
 
     def create(self, request: Request) -> Response:
         """Show the form for a new table, or create the table."""
         if request.method == "GET":
             return self._create_page(request, PostedForm([]), {})
-        posted = form(request)
+        posted = posted_form(request)
         try:
-            call = json_table(posted["json"]) if posted["json"].strip() else new_table(posted)
-            self._source.call("CreateTable", call)
+            table_request = json_table(posted["json"]) if posted["json"].strip() else new_table(posted)
+            self._source.call("CreateTable", table_request)
         except FieldError as error:
             return self._create_page(request, posted, {error.field: str(error)})
         except ServiceError as error:
-            return self._create_page(request, posted, {"form": refusal(error)})
-        created = f"Table {call['TableName']} created."
+            return self._create_page(request, posted, {"form": error_text(error)})
+        created = f"Table {table_request['TableName']} created."
         if posted["ttl"].strip() and not posted["json"].strip():
-            missing: dict[str, str] = {}
+            failed_operations: dict[str, str] = {}
             ttl = {"Enabled": True, "AttributeName": posted["ttl"].strip()}
             attempt(
                 self._source,
-                missing,
+                failed_operations,
                 "UpdateTimeToLive",
-                {"TableName": call["TableName"], "TimeToLiveSpecification": ttl},
+                {"TableName": table_request["TableName"], "TimeToLiveSpecification": ttl},
             )
-            created += "".join(f" Time to live is off: {text}" for text in missing.values())
+            created += "".join(f" Time to live is off: {text}" for text in failed_operations.values())
         path = request.url.path.removesuffix("create")
-        return redirect(f"{path}tables/{call['TableName']}/about", created)
+        return redirect(f"{path}tables/{table_request['TableName']}/about", created)
 
     def _create_page(self, request: Request, posted: PostedForm, errors: Mapping[str, str]) -> Response:
         return self._console.render(
@@ -236,9 +236,9 @@ class _TablePages:
         facts = describe(self._source, request.path_params["table"])
 
         def act() -> Response:
-            deleted, is_empty = _emptied(self._source, facts)
-            rest = "The table is empty." if is_empty else "More items are left: empty the table again."
-            return redirect(request.url.path.removesuffix("empty"), f"{deleted:,} items deleted. {rest}")
+            deleted, is_empty = _delete_items(self._source, facts)
+            outcome = "The table is empty." if is_empty else "More items are left: empty the table again."
+            return redirect(request.url.path.removesuffix("empty"), f"{deleted:,} items deleted. {outcome}")
 
         return self._confirm(
             request,
@@ -246,8 +246,8 @@ class _TablePages:
             facts.name,
             act,
             heading=f"Delete all items of {facts.name}?",
-            consequence=f"Reads the table and deletes its items, at most {_EMPTIED:,} at once; each deletion consumes "
-            "write capacity. The table, its indexes and settings stay.",
+            consequence=f"Reads the table and deletes its items, at most {_MAX_DELETED:,} at once; each deletion "
+            "consumes write capacity. The table, its indexes and settings stay.",
             button="Delete all items",
         )
 
@@ -256,7 +256,7 @@ class _TablePages:
         facts = describe(self._source, request.path_params["table"])
         index = request.query_params.get("index", "")
         if facts.keys_of(index) is None or not index:
-            return self._console.refused(request, 404, "Not Found", f"{facts.name} has no index {index}.")
+            return self._console.error_page(request, 404, "Not Found", f"{facts.name} has no index {index}.")
 
         def act() -> Response:
             updates = [{"Delete": {"IndexName": index}}]
@@ -278,23 +278,23 @@ class _TablePages:
         request: Request,
         facts: TableFacts,
         name: str,
-        act: Callable[[], Response],
+        perform: Callable[[], Response],
         *,
         heading: str,
         consequence: str,
         button: str,
     ) -> Response:
-        """Ask the user to type a name, and call `act` when the typed name is correct.
+        """Ask the user to type a name, and call `perform` when the typed name is correct.
 
-        If `act` raises an error, the error is shown next to the field.
+        If `perform` raises an error, the error is shown next to the field.
         """
         errors = {}
         if request.method == "POST":
-            if form(request)["typed"] == name:
+            if posted_form(request)["typed"] == name:
                 try:
-                    return act()
+                    return perform()
                 except ServiceError as error:
-                    errors["typed"] = refusal(error)
+                    errors["typed"] = error_text(error)
             else:
                 errors["typed"] = f"Type {name} to confirm."
         return self._console.render(
@@ -326,11 +326,11 @@ def _restore_time(text: str) -> dict[str, Any]:
         raise FieldError("restore", f"expected a time in UTC such as 2026-01-31T09:30:00, got {text!r}") from None
 
 
-def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
+def _delete_items(source: Source, facts: TableFacts) -> tuple[int, bool]:
     """Delete items from a table, up to a limit. Return the number of deleted items, and whether the table
     is now empty.
     """
-    aliases = {f"#k{place}": name for place, name in enumerate(facts.keys.names)}
+    aliases = {f"#k{number}": name for number, name in enumerate(facts.keys.names)}
     scan: dict[str, Any] = {
         "TableName": facts.name,
         "ProjectionExpression": ", ".join(aliases),
@@ -338,11 +338,11 @@ def _emptied(source: Source, facts: TableFacts) -> tuple[int, bool]:
         "Limit": 1000,
     }
     deleted = 0
-    while deleted < _EMPTIED:
+    while deleted < _MAX_DELETED:
         response = source.call("Scan", scan)
-        now = source.write_batch(facts.name, [{"DeleteRequest": {"Key": key}} for key in response["Items"]])
-        deleted += now
-        if now < len(response["Items"]):
+        count = source.write_batch(facts.name, [{"DeleteRequest": {"Key": key}} for key in response["Items"]])
+        deleted += count
+        if count < len(response["Items"]):
             return deleted, False
         if not response.get("LastEvaluatedKey"):
             return deleted, True

@@ -17,18 +17,18 @@ from keyplan.check.checking import check_change
 from keyplan.console.design import collections, costs, forms
 from keyplan.console.design.claims import ITEMS, RunProgress
 from keyplan.console.design.costs import money
-from keyplan.console.design.picture import draw, merged, panels
-from keyplan.console.design.room import (
+from keyplan.console.design.picture import draw, merge_panels, panels
+from keyplan.console.design.results import (
     DesignResults,
+    findings_by_severity,
     first_line,
-    grouped,
     place_text,
     rule_of,
     rule_page,
     subjects_of,
 )
 from keyplan.console.design.running import RunResult, connection_of
-from keyplan.console.frame import Frame, form
+from keyplan.console.frame import Frame, posted_form
 from keyplan.cost.expected import expected
 from keyplan.cost.units import average
 from keyplan.design.declaring.design import Design
@@ -43,7 +43,7 @@ from keyplan.verify.values import MissingGeneratorError
 ITEMS_READ: Final = 200
 """The number of items that the page of item collections reads with one request."""
 COLLECTIONS_SHOWN: Final = 15
-_OWN_FIELDS: Final = frozenset({"csrf", "_run", "_confirmed", "_cursor", "_fill"})
+_CONTROL_FIELDS: Final = frozenset({"csrf", "_run", "_confirmed", "_cursor", "_fill"})
 """The fields in a pattern's form that are not parameters of the pattern."""
 
 
@@ -70,15 +70,17 @@ class _Pages:
 
     def __init__(self, console: Frame) -> None:
         self._console = console
-        self._room = None if console.design is None else DesignResults(console.design, console.source)
-        if self._room is not None:
-            console.stop_work = self._room.stop
-        if self._room is not None and not console.up:  # of several designs, warm only those that a user opens
-            self._room.warm()
+        self._design_results = None if console.design is None else DesignResults(console.design, console.source)
+        if self._design_results is not None:
+            console.stop_work = self._design_results.stop
+        if (
+            self._design_results is not None and not console.root_path
+        ):  # of several designs, warm only those that a user opens
+            self._design_results.warm()
 
     def _render(self, request: Request, template: str, tab: str, status: int = 200, /, **context: Any) -> Response:
         shared: dict[str, Any] = {
-            "room": self._room,
+            "results": self._design_results,
             "tab": tab,
             "against": self._console.against,
             "money": money,
@@ -88,52 +90,59 @@ class _Pages:
         }
         return self._console.render(request, f"design/{template}.html.j2", status, **shared, **context)
 
-    def _missing(self, request: Request) -> Response:
+    def _missing_page(self, request: Request) -> Response:
         """Return the page that explains how to start the console with a design."""
         return self._console.render(request, "design/missing.html.j2")
 
     # Picture.
 
     def overview(self, request: Request) -> Response:
-        if self._room is None:
-            return self._missing(request)
+        if self._design_results is None:
+            return self._missing_page(request)
         return self._render(
-            request, "overview", "picture", drawn=self._room.pictures, doc=self._room.design.doc, first_line=first_line
+            request,
+            "overview",
+            "picture",
+            pictures=self._design_results.pictures,
+            doc=self._design_results.design.doc,
+            first_line=first_line,
         )
 
     # Item collections.
 
     def items(self, request: Request) -> Response:
-        if self._room is None:
-            return self._missing(request)
+        if self._design_results is None:
+            return self._missing_page(request)
         query = request.query_params
-        table = _table(self._room.design, query.get("table", ""))
+        table = _table(self._design_results.design, query.get("table", ""))
         index = _index(table, query.get("index", ""))
         is_stored = query.get("from") == "stored"
-        problem, problems, read, start = "", [], None, query.get("start", "")
-        found_collections: list[collections.Collection] = []
+        problem, problems, stored_items, start = "", [], None, query.get("start", "")
+        item_collections: list[collections.Collection] = []
         partition = (table.schema.partition,) if index is None else index.partition
         keys = [query.get(f"key{number}", "") for number in range(len(partition))]
         try:
             if is_stored:
-                read, following = self._stored(table, index, keys, start)
-                found_collections = collections.collections(
-                    table.schema, index, read, collections.EntityFinder(table.entities)
+                stored_items, next_start = self._read_stored(table, index, keys, start)
+                item_collections = collections.collections(
+                    table.schema, index, stored_items, collections.EntityFinder(table.entities)
                 )
             else:
-                following, sample = "", self._room.sample()
+                next_start, sample = "", self._design_results.sample()
                 problems = sample.problems
-                found_collections = self._room.collections(table, index)
+                item_collections = self._design_results.collections(table, index)
         except MissingGeneratorError as error:
-            following, problem = "", str(error)
+            next_start, problem = "", str(error)
         except ServiceError as error:
             if error.code != "ResourceNotFoundException":
                 raise
-            following, problem = "", f"{self._console.source.name} has no table {table.name}."
+            next_start, problem = "", f"{self._console.source.name} has no table {table.name}."
         entity = query.get("entity", "")
         if entity:
-            found_collections = [
-                restricted for collection in found_collections if (restricted := _only(collection, entity)).rows
+            item_collections = [
+                restricted
+                for collection in item_collections
+                if (restricted := _restrict_to_entity(collection, entity)).rows
             ]
         return self._render(
             request,
@@ -141,21 +150,21 @@ class _Pages:
             "items",
             table=table,
             index=index,
-            collections=found_collections[:COLLECTIONS_SHOWN],
-            total=len(found_collections),
-            count=sum(len(collection.rows) for collection in found_collections),
-            columns=collections.columns(found_collections[:COLLECTIONS_SHOWN]) if entity else [],
+            collections=item_collections[:COLLECTIONS_SHOWN],
+            total=len(item_collections),
+            count=sum(len(collection.rows) for collection in item_collections),
+            columns=collections.columns(item_collections[:COLLECTIONS_SHOWN]) if entity else [],
             entity=entity,
             is_stored=is_stored,
             partition=partition,
             keys=keys,
-            following=following,
+            next_start=next_start,
             problem=problem,
             problems=problems,
             limit=ITEMS_READ,
         )
 
-    def _stored(
+    def _read_stored(
         self, table: Table, index: Index | None, keys: Sequence[str], start: str
     ) -> tuple[list[dict[str, Any]], str]:
         """Return one page of stored items or index entries, and the encoded start key of the next page.
@@ -171,33 +180,33 @@ class _Pages:
         operation = "Query" if all(keys) else "Scan"
         if all(keys):
             try:
-                request |= collections.of_partition(table, index, keys)
+                request |= collections.partition_request(table, index, keys)
             except ValueError:
                 raise HTTPException(400, "The partition key is binary: enter base64.") from None
         response = self._console.source.call(operation, request)
-        last = response.get("LastEvaluatedKey")
-        return response["Items"], json.dumps(_key_json(last)) if last else ""
+        last_key = response.get("LastEvaluatedKey")
+        return response["Items"], json.dumps(_key_json(last_key)) if last_key else ""
 
     def store(self, request: Request) -> Response:
         """Create the design's tables in the console's database, and store the generated items if requested."""
-        room = self._results()
+        results = self._results()
         back = f"{request.scope.get('root_path', '')}/design/items?from=stored"
-        if form(request)["what"] == "items":
-            count = room.sample().store(room.design, room.source)
+        if posted_form(request)["what"] == "items":
+            count = results.sample().store(results.design, results.source)
             return redirect(back, f"{count:,} items were written.")
-        connection_of(room.source, b"").create_tables(*room.design.tables)
+        connection_of(results.source, b"").create_tables(*results.design.tables)
         return redirect(back, "The tables exist now.")
 
     def _results(self) -> DesignResults:
-        if self._room is None:
+        if self._design_results is None:
             raise HTTPException(404, "The console was started without a design.")
-        return self._room
+        return self._design_results
 
     # Patterns.
 
     def patterns(self, request: Request) -> Response:
-        if self._room is None:
-            return self._missing(request)
+        if self._design_results is None:
+            return self._missing_page(request)
         return self._render(request, "patterns", "patterns")
 
     def pattern(self, request: Request) -> Response:
@@ -205,32 +214,34 @@ class _Pages:
 
         The form of a read is submitted with GET. A write is submitted with POST and runs only after a confirmation.
         """
-        room = self._results()
-        pattern = room.pattern(request.path_params["name"])
+        results = self._results()
+        pattern = results.pattern(request.path_params["name"])
         if pattern is None:
-            raise HTTPException(404, f"{room.design.name} has no pattern of this name.")
+            raise HTTPException(404, f"{results.design.name} has no pattern of this name.")
         parameters = forms.parameters_of(pattern)
-        fields: dict[str, str] = dict(form(request).items() if request.method == "POST" else request.query_params)
+        fields: dict[str, str] = dict(
+            posted_form(request).items() if request.method == "POST" else request.query_params
+        )
         outcome: RunResult | None = None
         errors: dict[str, str] = {}
         note = ""
         if "_run" in fields and pattern.plan.reading is (request.method == "GET"):
-            reading = forms.read(parameters, fields)
+            reading = forms.read_form(parameters, fields)
             errors = reading.errors
             if not errors:
-                outcome = self._run(room, pattern, reading.arguments, fields)
+                outcome = self._run(results, pattern, reading.arguments, fields)
         elif fields.get("_fill") == "generated":
-            fields, note = self._filled(room, pattern, parameters)
-        values = {**forms.defaults(parameters), **{k: v for k, v in fields.items() if k not in _OWN_FIELDS}}
+            fields, note = self._generated_fields(results, pattern, parameters)
+        values = {**forms.defaults(parameters), **{k: v for k, v in fields.items() if k not in _CONTROL_FIELDS}}
         return self._render(
             request,
             "pattern",
             "patterns",
             422 if errors else 200,
             pattern=pattern,
-            summary=next(summary for summary in room.summaries if summary.name == pattern.name),
-            plan=room.plan(pattern),
-            findings=room.about(pattern.name),
+            summary=next(summary for summary in results.summaries if summary.name == pattern.name),
+            plan=results.plan(pattern),
+            findings=results.findings_about(pattern.name),
             parameters=parameters,
             values=values,
             errors=errors,
@@ -239,39 +250,39 @@ class _Pages:
         )
 
     def _run(
-        self, room: DesignResults, pattern: Pattern[..., Any], arguments: dict[str, Any], fields: Mapping[str, str]
+        self, results: DesignResults, pattern: Pattern[..., Any], arguments: dict[str, Any], fields: Mapping[str, str]
     ) -> RunResult:
         rehearses = not pattern.plan.reading and fields.get("_confirmed") != "yes"
-        return room.runner.run(
+        return results.runner.run(
             pattern, arguments, expected(pattern), cursor=fields.get("_cursor", ""), rehearses=rehearses
         )
 
     @staticmethod
-    def _filled(
-        room: DesignResults, pattern: Pattern[..., Any], parameters: list[forms.ParameterFields]
+    def _generated_fields(
+        results: DesignResults, pattern: Pattern[..., Any], parameters: list[forms.ParameterFields]
     ) -> tuple[dict[str, str], str]:
         """Return the text of each form field for arguments that match generated items, and an empty error message.
 
         If no suitable arguments exist, return an empty dict and an error message.
         """
         try:
-            return forms.texts(parameters, room.sample().arguments(pattern)), ""
+            return forms.form_texts(parameters, results.sample().arguments(pattern)), ""
         except KeyplanError as error:
             return {}, str(error)
 
     # Findings.
 
     def findings(self, request: Request) -> Response:
-        if self._room is None:
-            return self._missing(request)
-        report = self._room.report
+        if self._design_results is None:
+            return self._missing_page(request)
+        report = self._design_results.report
         return self._render(
             request,
             "findings",
             "findings",
-            groups=grouped(report.findings),
+            groups=findings_by_severity(report.findings),
             suppressed=report.suppressed,
-            pages=subjects_of(self._room.design),
+            pages=subjects_of(self._design_results.design),
         )
 
     def rule(self, request: Request) -> Response:
@@ -279,29 +290,29 @@ class _Pages:
         rule = rule_of(request.path_params["code"])
         if rule is None:
             raise HTTPException(404, "This rule does not exist.")
-        mine = (
+        rule_findings = (
             []
-            if self._room is None
-            else [finding for finding in self._room.report.findings if finding.code == rule.code]
+            if self._design_results is None
+            else [finding for finding in self._design_results.report.findings if finding.code == rule.code]
         )
-        return self._render(request, "rule", "findings", rule=rule, text=rule_page(rule), findings=mine)
+        return self._render(request, "rule", "findings", rule=rule, text=rule_page(rule), findings=rule_findings)
 
     # Costs.
 
     def cost(self, request: Request) -> Response:
-        if self._room is None:
-            return self._missing(request)
-        month = self._room.costs(costs.WhatIf.read(request.query_params, self._room.design))
-        return self._render(request, "cost", "cost", costs=month, factors=costs.FACTORS, shown=costs.BARS)
+        if self._design_results is None:
+            return self._missing_page(request)
+        month = self._design_results.costs(costs.WhatIf.from_query(request.query_params, self._design_results.design))
+        return self._render(request, "cost", "cost", costs=month, factors=costs.FACTORS, visible_rates=costs.BARS)
 
     # Claims.
 
     def claims(self, request: Request) -> Response:
-        if self._room is None:
-            return self._missing(request)
-        verification = self._room.verification
+        if self._design_results is None:
+            return self._missing_page(request)
+        verification = self._design_results.verification
         if request.method == "POST":
-            fields = form(request)
+            fields = posted_form(request)
             if "stop" in fields:
                 verification.stop()
             else:
@@ -309,8 +320,8 @@ class _Pages:
                 verification.start(int(count_text) if count_text in {str(count) for count in ITEMS} else ITEMS[0])
             return redirect(str(request.url.path))
         declared = [
-            (pattern.name, claim) for pattern in self._room.design.patterns for claim in pattern.facts.claims
-        ] + [("", claim) for claim in self._room.design.claims]
+            (pattern.name, claim) for pattern in self._design_results.design.patterns for claim in pattern.facts.claims
+        ] + [("", claim) for claim in self._design_results.design.claims]
         return self._render(
             request,
             "claims",
@@ -323,7 +334,7 @@ class _Pages:
 
     def progress(self, _request: Request) -> Response:
         """Return the progress of the verification as JSON for the script of the page."""
-        progress = RunProgress() if self._room is None else self._room.verification.progress
+        progress = RunProgress() if self._design_results is None else self._design_results.verification.progress
         return JSONResponse(
             {
                 "state": progress.state,
@@ -336,22 +347,22 @@ class _Pages:
     # Two versions.
 
     def compare(self, request: Request) -> Response:
-        if self._room is None:
-            return self._missing(request)
-        others = self._console.against
-        chosen = request.query_params.get("against") or next(iter(others), "")
-        if chosen not in others:
-            return self._render(request, "compare", "compare", comparison=None, chosen="")
-        comparison = Comparison(others[chosen], self._room.design, self._room.book)
-        joined = merged(panels(comparison.old), panels(comparison.new), comparison.changes)
+        if self._design_results is None:
+            return self._missing_page(request)
+        other_designs = self._console.against
+        old_name = request.query_params.get("against") or next(iter(other_designs), "")
+        if old_name not in other_designs:
+            return self._render(request, "compare", "compare", comparison=None, old_name="")
+        comparison = Comparison(other_designs[old_name], self._design_results.design, self._design_results.book)
+        merged_panels = merge_panels(panels(comparison.old), panels(comparison.new), comparison.changes)
         return self._render(
             request,
             "compare",
             "compare",
             comparison=comparison,
-            chosen=chosen,
-            drawn=[draw(panel, number, linked=False) for number, panel in enumerate(joined) if panel.mark],
-            unchanged=[panel.table for panel in joined if not panel.mark],
+            old_name=old_name,
+            pictures=[draw(panel, number, linked=False) for number, panel in enumerate(merged_panels) if panel.mark],
+            unchanged=[panel.table for panel in merged_panels if not panel.mark],
             changes=list(by_table(comparison.changes)),
             stages=rollout(comparison),
             findings=check_change(comparison).findings,
@@ -380,7 +391,7 @@ def _index(table: Table, name: str) -> Index | None:
     return index
 
 
-def _only(collection: collections.Collection, entity: str) -> collections.Collection:
+def _restrict_to_entity(collection: collections.Collection, entity: str) -> collections.Collection:
     return collections.Collection(collection.partition, tuple(row for row in collection.rows if row.entity == entity))
 
 

@@ -45,7 +45,7 @@ class Verification:
         """Create a verification. `run` performs it, and can be replaced in tests. `book` contains the prices to use."""
         self._design, self._book, self._run = design, book, run
         self._lock = threading.Lock()
-        self._stops = threading.Event()
+        self._stop_requested = threading.Event()
         self._thread: threading.Thread | None = None
         self.progress = RunProgress()
         self.report: VerificationReport | None = None
@@ -56,29 +56,29 @@ class Verification:
         with self._lock:
             if self.progress.state == "running":
                 return False
-            self._stops.clear()
+            self._stop_requested.clear()
             self.progress = RunProgress("running", "generating items")
-            self._thread = threading.Thread(target=self._work, args=(items,), name="verify", daemon=True)
+            self._thread = threading.Thread(target=self._run_verification, args=(items,), name="verify", daemon=True)
             self._thread.start()
             return True
 
     def stop(self) -> None:
         """Cancel the running verification before it calls the next pattern."""
-        self._stops.set()
+        self._stop_requested.set()
 
     def wait(self, seconds: float) -> None:
         """Wait for the running verification to end, but at most `seconds` seconds."""
         if self._thread is not None:
             self._thread.join(seconds)
 
-    def _work(self, items: int) -> None:
+    def _run_verification(self, items: int) -> None:
         try:
             report = self._run(
                 self._design,
                 items=items,
                 book=self._book,
-                progress=lambda name, done, total: self._note(f"loading {name}", done, total),
-                running=lambda name, done, total: self._note(f"running {name}", done, total),
+                progress=lambda name, done, total: self._report_progress(f"loading {name}", done, total),
+                running=lambda name, done, total: self._report_progress(f"running {name}", done, total),
                 seconds=TIME_LIMIT_S,
             )
         except _Stopped:
@@ -89,7 +89,7 @@ class Verification:
             self.report = report
             self.progress = replace(self.progress, state="done")
 
-    def _note(self, activity: str, done: int, total: int) -> None:
-        if self._stops.is_set():
+    def _report_progress(self, activity: str, done: int, total: int) -> None:
+        if self._stop_requested.is_set():
             raise _Stopped
         self.progress = RunProgress("running", activity, done, total)

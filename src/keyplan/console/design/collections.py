@@ -54,7 +54,7 @@ class ItemRow:
     path: str
     """The path of the item's page, relative to the console's root."""
 
-    def named(self, name: str) -> AttributeCell | None:
+    def find_cell(self, name: str) -> AttributeCell | None:
         """Return the cell of the attribute with the given name, or None if the item does not have it."""
         return next((cell for cell in self.cells if cell.name == name), None)
 
@@ -67,7 +67,7 @@ class Collection:
     rows: tuple[ItemRow, ...]
 
     @property
-    def shown(self) -> tuple[ItemRow, ...]:
+    def visible_rows(self) -> tuple[ItemRow, ...]:
         """Return the items that are shown before the user expands the collection."""
         return self.rows[:ITEMS_SHOWN]
 
@@ -84,7 +84,7 @@ class EntityFinder:
         self._reader: Callable[[Any], Any] | None = EntityMatcher(specs, specs).reader if specs else None
         self._colors = {spec: number % COLORS for number, spec in enumerate(specs)}
 
-    def of(self, item: Item) -> tuple[str, int | None]:
+    def entity_of(self, item: Item) -> tuple[str, int | None]:
         """Return the name and the color number of an item's entity.
 
         For an item that reserves a unique value, the name is "unique value". For any other item that does not belong to
@@ -117,10 +117,12 @@ def collections(schema: Schema, index: Index | None, items: Iterable[Item], enti
 
 
 def _row(item: Item, entities: EntityFinder, schema: Schema, keys: set[str], sort: Sequence[str]) -> ItemRow:
-    name, color = entities.of(item)
+    name, color = entities.entity_of(item)
     path = item_path(schema.name, {part: item[part] for part in schema.key}) if item.keys() >= set(schema.key) else ""
-    others = tuple(cell(attribute, value) for attribute, value in item.items() if attribute not in keys)
-    return ItemRow(name, color, tuple(_key(part, item) for part in sort if part in item), others, _size(item), path)
+    other_cells = tuple(cell(attribute, value) for attribute, value in item.items() if attribute not in keys)
+    return ItemRow(
+        name, color, tuple(_key(part, item) for part in sort if part in item), other_cells, _size(item), path
+    )
 
 
 def _size(item: Item) -> int:
@@ -137,7 +139,7 @@ def entries(schema: Schema, index: Index | None, items: Iterable[Item]) -> list[
     return [entry for entry, item in sorted(pairs, key=lambda pair: place_in(schema, index, pair[1]))]
 
 
-def of_partition(table: Table, index: Index | None, values: Sequence[str]) -> dict[str, Any]:
+def partition_request(table: Table, index: Index | None, values: Sequence[str]) -> dict[str, Any]:
     """Return the Query parameters that select one partition. `values` are the texts that a user entered for its key."""
     names = (table.schema.partition,) if index is None else index.partition
     types = key_types(table)
@@ -152,11 +154,11 @@ def of_partition(table: Table, index: Index | None, values: Sequence[str]) -> di
     }
 
 
-def _typed(kind: str, text: str) -> str | bytes:
-    return b64decode(text) if kind == "B" else text
+def _typed(type_code: str, text: str) -> str | bytes:
+    return b64decode(text) if type_code == "B" else text
 
 
-def by_variety(unsorted: Sequence[Collection]) -> list[Collection]:
+def sort_by_variety(unsorted: Sequence[Collection]) -> list[Collection]:
     """Return the collections, sorted by their number of different entities and then by their number of items,
     descending.
     """
@@ -170,42 +172,42 @@ def columns(item_collections: Sequence[Collection]) -> list[str]:
     counts: dict[str, int] = {}
     for collection in item_collections:
         for row in collection.rows:
-            for part in row.cells:
-                counts[part.name] = counts.get(part.name, 0) + 1
+            for cell_of_row in row.cells:
+                counts[cell_of_row.name] = counts.get(cell_of_row.name, 0) + 1
     return sorted(counts, key=lambda name: -counts[name])
 
 
 def _key(name: str, item: Item) -> AttributeCell:
-    return cell(name, item[name], most=_KEY_CHARACTERS)
+    return cell(name, item[name], max_characters=_KEY_CHARACTERS)
 
 
-def cell(name: str, value: Mapping[str, Any], most: int = SHOWN_CHARACTERS) -> AttributeCell:
-    """Return the table cell for an attribute, with a text of at most `most` characters."""
-    ((kind, content),) = value.items()
-    text = content_text(kind, content)
-    if len(text) <= most:
-        return AttributeCell(name, kind, text)
-    return AttributeCell(name, kind, f"{text[:most]}\u2026", text[:_TOOLTIP_CHARACTERS])
+def cell(name: str, value: Mapping[str, Any], max_characters: int = SHOWN_CHARACTERS) -> AttributeCell:
+    """Return the table cell for an attribute, with a text of at most `max_characters` characters."""
+    ((type_code, content),) = value.items()
+    text = content_text(type_code, content)
+    if len(text) <= max_characters:
+        return AttributeCell(name, type_code, text)
+    return AttributeCell(name, type_code, f"{text[:max_characters]}\u2026", text[:_TOOLTIP_CHARACTERS])
 
 
-def content_text(kind: str, content: Any) -> str:
-    """Return an attribute value as text. `kind` is its DynamoDB type, and `content` is the value without the type."""
-    if kind in {"S", "N"}:
+def content_text(type_code: str, content: Any) -> str:
+    """Return an attribute value as text. `type_code` is its DynamoDB type, and `content` is the value without it."""
+    if type_code in {"S", "N"}:
         return str(content)
-    if kind == "B":
+    if type_code == "B":
         return b64encode(content).decode() if isinstance(content, (bytes, bytearray)) else str(content)
-    if kind == "BOOL":
+    if type_code == "BOOL":
         return "true" if content else "false"
-    if kind == "NULL":
+    if type_code == "NULL":
         return "null"
-    return orjson.dumps(_plain(kind, content), default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    return orjson.dumps(_plain(type_code, content), default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-def _plain(kind: str, content: Any) -> Any:
-    if kind in {"SS", "NS", "BS"}:
-        return [content_text(kind[0], part) for part in content]
-    if kind == "L":
+def _plain(type_code: str, content: Any) -> Any:
+    if type_code in {"SS", "NS", "BS"}:
+        return [content_text(type_code[0], part) for part in content]
+    if type_code == "L":
         return [_plain(*next(iter(part.items()))) for part in content]
-    if kind == "M":
+    if type_code == "M":
         return {name: _plain(*next(iter(part.items()))) for name, part in content.items()}
-    return bool(content) if kind == "BOOL" else None if kind == "NULL" else content_text(kind, content)
+    return bool(content) if type_code == "BOOL" else None if type_code == "NULL" else content_text(type_code, content)

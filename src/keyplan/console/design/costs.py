@@ -42,16 +42,16 @@ class WhatIf:
     """
 
     @classmethod
-    def read(cls, query: Mapping[str, str], design: Design) -> WhatIf:
+    def from_query(cls, query: Mapping[str, str], design: Design) -> WhatIf:
         """Return the factors and rates in a query string.
 
         A value that the form does not offer is ignored, and the declared value is used.
         """
-        load, items, size = (_chosen(query.get(name, ""), FACTORS) for name in ("load", "items", "size"))
+        load, items, size = (_parse_choice(query.get(name, ""), FACTORS) for name in ("load", "items", "size"))
         rates = []
         for pattern in design.patterns:
             offered = _PATTERN_RATES if pattern.facts.rate is None else _PATTERN_FACTORS
-            value = _chosen(query.get(_PREFIX + pattern.name, ""), offered, math.nan)
+            value = _parse_choice(query.get(_PREFIX + pattern.name, ""), offered, math.nan)
             if not math.isnan(value):
                 rates.append((pattern.name, value))
         return cls(load, items, size, tuple(rates))
@@ -71,7 +71,7 @@ class WhatIf:
         return self == WhatIf()
 
 
-def _chosen(text: str, offered: Sequence[float], default: float = 1.0) -> float:
+def _parse_choice(text: str, offered: Sequence[float], default: float = 1.0) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -120,12 +120,12 @@ class Costs:
         """
         total = sum(cost.requests for cost in self.month.patterns) or 1.0
         prices = {cost.name: cost.requests for cost in self.month.patterns}
-        chosen = dict(self.what_if.rates)
+        chosen_rates = dict(self.what_if.rates)
         return [
             RateChoice(
                 cost.name,
                 _PREFIX + cost.name,
-                f"{chosen[cost.name]:g}" if cost.name in chosen else "",
+                f"{chosen_rates[cost.name]:g}" if cost.name in chosen_rates else "",
                 tuple(_unrated_options() if cost.name in self.unrated else _options(cost.calls / SECONDS_PER_MONTH)),
                 prices[cost.name],
                 prices[cost.name] / total,
@@ -139,9 +139,9 @@ class Costs:
         others.
         """
         costs = [cost for cost in self.by_pattern if cost.requests > 0]
-        top = [(cost.name, cost.requests) for cost in costs[:BARS]]
-        rest = sum(cost.requests for cost in costs[BARS:])
-        return [*top, (f"{len(costs) - BARS} others", rest)] if rest else top
+        bars = [(cost.name, cost.requests) for cost in costs[:BARS]]
+        other_costs = sum(cost.requests for cost in costs[BARS:])
+        return [*bars, (f"{len(costs) - BARS} others", other_costs)] if other_costs else bars
 
     @property
     def parts(self) -> list[tuple[str, float]]:

@@ -62,14 +62,14 @@ class Input:
     @property
     def hint(self) -> str:
         """Return a hint about the input that the form field accepts."""
-        parts = {"lines": "one value per line", "json": "as JSON", "datetime-local": "UTC"}.get(self.widget, "")
+        format_hint = {"lines": "one value per line", "json": "as JSON", "datetime-local": "UTC"}.get(self.widget, "")
         if self.may_be_unset:
-            empty = "empty: unchanged; null: no value" if self.may_be_none else "empty: unchanged"
+            empty_hint = "empty: unchanged; null: no value" if self.may_be_none else "empty: unchanged"
         elif self.may_be_none:
-            empty = "empty: no value"
+            empty_hint = "empty: no value"
         else:
-            empty = ""
-        return "; ".join(part for part in (self.type, parts, empty) if part)
+            empty_hint = ""
+        return "; ".join(part for part in (self.type, format_hint, empty_hint) if part)
 
 
 @dataclass(frozen=True)
@@ -115,23 +115,25 @@ def _parameter(name: str, annotation: Any, default: Any, example: Any) -> Parame
     if not (isinstance(bare, type) and issubclass(bare, BaseModel)) or optional:
         return ParameterFields(name, (_input(name, name, annotation, default, example),))
     spec = vars(bare).get("__keyplan__")
-    written = {stored.name for stored in spec.fields.values() if stored.write_time} if spec is not None else set()
+    write_time_fields = (
+        {stored.name for stored in spec.fields.values() if stored.write_time} if spec is not None else set()
+    )
     inputs = [
         _input(
             f"{name}.{field}",
             field,
             annotation_with_limits(info),
-            _default_of(info, written=field in written),
+            _default_of(info, is_write_time=field in write_time_fields),
             getattr(example, field, None),
         )
         for field, info in bare.model_fields.items()
-        if field not in written
+        if field not in write_time_fields
     ]
     return ParameterFields(name, tuple(inputs), bare)
 
 
-def _default_of(info: Any, *, written: bool) -> Any:
-    if written or info.is_required():
+def _default_of(info: Any, *, is_write_time: bool) -> Any:
+    if is_write_time or info.is_required():
         return _REQUIRED
     if info.default_factory is None:
         return info.default
@@ -201,7 +203,7 @@ def _type_text(bare: Any) -> str:
 # What a person typed.
 
 
-def read(parameters: list[ParameterFields], fields: Mapping[str, str]) -> FormReading:
+def read_form(parameters: list[ParameterFields], fields: Mapping[str, str]) -> FormReading:
     """Convert a submitted form to arguments and error messages. `fields` contains the submitted texts, by form field
     name.
     """
@@ -239,9 +241,9 @@ def _build(
             errors.setdefault(name, problem["msg"])
 
 
-def _value(field: Input, typed: str) -> Any:
+def _value(field: Input, text: str) -> Any:
     """Convert the text that a user entered in a form field to a value. Raises ValueError if the text is invalid."""
-    if not typed.strip():
+    if not text.strip():
         if field.may_be_unset:
             return UNSET
         if field.default is not _REQUIRED:
@@ -251,27 +253,27 @@ def _value(field: Input, typed: str) -> Any:
         if field.widget == "lines":
             return TypeAdapter(field.annotation).validate_python([])
         raise ValueError("Enter a value.")
-    if field.may_be_unset and field.may_be_none and typed.strip() == "null":
+    if field.may_be_unset and field.may_be_none and text.strip() == "null":
         return None
     if field.widget == "select":
-        if typed not in field.choices:
+        if text not in field.choices:
             raise ValueError(f"Choose one of {', '.join(field.choices)}.")
-        return field.choices[typed]
-    return _parsed(field, typed)
+        return field.choices[text]
+    return _parsed(field, text)
 
 
-def _parsed(field: Input, typed: str) -> Any:
+def _parsed(field: Input, text: str) -> Any:
     bare, _ = without_none(field.annotation)
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(field.annotation)
     except PydanticUserError:  # a class that pydantic does not know: only its attributes matter
-        return _namespace(orjson.loads(typed))
+        return _namespace(orjson.loads(text))
     if field.widget == "json":
-        return adapter.validate_json(typed)
+        return adapter.validate_json(text)
     if field.widget == "lines":
         element = get_args(bare)[0] if get_args(bare) else str
-        return adapter.validate_python([_scalar(element, line.strip()) for line in typed.splitlines() if line.strip()])
-    return adapter.validate_python(_scalar(bare, typed if field.widget == "text" else typed.strip()))
+        return adapter.validate_python([_scalar(element, line.strip()) for line in text.splitlines() if line.strip()])
+    return adapter.validate_python(_scalar(bare, text if field.widget == "text" else text.strip()))
 
 
 def _scalar(annotation: Any, text: str) -> Any:
@@ -300,15 +302,15 @@ def _namespace(value: Any) -> Any:
 def _message(error: ValueError) -> str:
     if isinstance(error, ValidationError):
         problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"]))
-        return f"{where}: {problem['msg']}" if where else str(problem["msg"])
+        location = ".".join(map(str, problem["loc"]))
+        return f"{location}: {problem['msg']}" if location else str(problem["msg"])
     return str(error)
 
 
 # Values as text, to fill a form.
 
 
-def texts(parameters: list[ParameterFields], arguments: Mapping[str, Any]) -> dict[str, str]:
+def form_texts(parameters: list[ParameterFields], arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the text of each form field that represents the given arguments, by form field name."""
     return dict(_texts(parameters, arguments))
 

@@ -1,7 +1,8 @@
 """Pictures of a design's tables with their indexes and entities, and the patterns that read and write them.
 
-`panels` returns the picture as data, with one panel per table. `merged` combines the panels of two versions of a design
-and marks the differences. `draw` renders a panel as inline SVG with links. Classes in console.css define the colors.
+`panels` returns the picture as data, with one panel per table. `merge_panels` combines the panels of two versions of a
+design and marks the differences. `draw` renders a panel as inline SVG with links. Classes in console.css define the
+colors.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _ENTITY_CHANGES: Final = frozenset(
 )  # fmt: skip
 """The kinds of changes to an entity or consumer that may not be visible in the text of its row in the picture."""
 
-Spot = tuple[str, str]
+RowId = tuple[str, str]
 """The identifier of a row in a panel: the name of an index, or "" for the table, and the name of the entity."""
 
 
@@ -83,9 +84,9 @@ class PatternBox:
     note: str
     """The operation of the pattern, such as Query."""
     is_read: bool
-    links: tuple[Spot, ...]
+    links: tuple[RowId, ...]
     """The rows that are connected to the pattern's box by lines, because the pattern reads or writes them."""
-    touches: frozenset[Spot]
+    touches: frozenset[RowId]
     """The rows in `links`, and the rows for index entries that the pattern's writes change."""
     severity: str = ""
     """The severity of the most severe finding about the pattern, or an empty string without findings."""
@@ -103,11 +104,11 @@ class Panel:
 
     def readers(self, section: str) -> list[PatternBox]:
         """Return the boxes of the patterns that read a section: the table or one of its indexes."""
-        return [box for box in self.boxes if box.is_read and any(spot[0] == section for spot in box.touches)]
+        return [box for box in self.boxes if box.is_read and any(row_id[0] == section for row_id in box.touches)]
 
     def writers(self, section: str) -> list[PatternBox]:
         """Return the boxes of the patterns that write a section: the table or one of its indexes."""
-        return [box for box in self.boxes if not box.is_read and any(spot[0] == section for spot in box.touches)]
+        return [box for box in self.boxes if not box.is_read and any(row_id[0] == section for row_id in box.touches)]
 
 
 def colors_of(design: Design) -> dict[str, int]:
@@ -126,9 +127,9 @@ def worst_by_subject(findings: Sequence[Finding]) -> dict[str, str]:
     worst: dict[str, str] = {}
     for severity in SEVERITIES:
         for finding in findings:
-            for listed in (finding, *finding.alike):
-                if listed.severity == severity:
-                    worst.setdefault(listed.subject, severity)
+            for member in (finding, *finding.alike):
+                if member.severity == severity:
+                    worst.setdefault(member.subject, severity)
     return worst
 
 
@@ -179,14 +180,14 @@ def _box(pattern: Pattern[..., Any], table: Table, severities: Mapping[str, str]
     plans = [plan for plan in pattern.plan.steps or (pattern.plan,) if plan.schema is table.schema]
     if not plans:
         return None
-    links = tuple(dict.fromkeys(spot for plan in plans for spot in _spots(plan)))
-    touched = {*links, *_entries(pattern, table)}
+    links = tuple(dict.fromkeys(row_id for plan in plans for row_id in _linked_rows(plan)))
+    touched_rows = {*links, *_entries(pattern, table)}
     note = _OPERATIONS.get(pattern.plan.operation, pattern.plan.operation)
     severity = severities.get(pattern.name, "")
-    return PatternBox(pattern.name, note, pattern.plan.reading, links, frozenset(touched), severity)
+    return PatternBox(pattern.name, note, pattern.plan.reading, links, frozenset(touched_rows), severity)
 
 
-def _spots(plan: Plan) -> Iterator[Spot]:
+def _linked_rows(plan: Plan) -> Iterator[RowId]:
     section = "" if plan.index is None else plan.index.name
     for spec in plan.entities:
         if spec.key_in(plan.index) is not None:
@@ -195,7 +196,7 @@ def _spots(plan: Plan) -> Iterator[Spot]:
             yield "", spec.name
 
 
-def _entries(pattern: Pattern[..., Any], table: Table) -> Iterator[Spot]:
+def _entries(pattern: Pattern[..., Any], table: Table) -> Iterator[RowId]:
     """Yield the rows for the index entries that a pattern writes in a table."""
     plan = pattern.plan
     if plan.reading:
@@ -214,27 +215,29 @@ def _is_in(spec: EntitySpec, index: str) -> bool:
 # Two versions.
 
 
-def merged(old: Sequence[Panel], new: Sequence[Panel], changes: Iterable[DesignChange] = ()) -> list[Panel]:
+def merge_panels(old: Sequence[Panel], new: Sequence[Panel], changes: Iterable[DesignChange] = ()) -> list[Panel]:
     """Return the panels of both versions of a design, combined and with all differences marked.
 
     `changes` are the changes between the two versions. They also determine which patterns and entities are marked
     because of differences that the picture does not show, such as changed fields.
     """
-    changed = {
+    changed_subjects = {
         ("pattern" if "pattern" in change.facts else change.table, change.subject)
         for change in changes
         if "pattern" in change.facts or change.kind in _ENTITY_CHANGES
     }
     before = {panel.table: panel for panel in old}
     names = {panel.table for panel in new}
-    joined = [
-        _merged(before[panel.table], panel, changed) if panel.table in before else _marked(panel, "added")
+    merged = [
+        _merge_panel(before[panel.table], panel, changed_subjects)
+        if panel.table in before
+        else _with_mark(panel, "added")
         for panel in new
     ]
-    return [*joined, *(_marked(panel, "removed") for panel in old if panel.table not in names)]
+    return [*merged, *(_with_mark(panel, "removed") for panel in old if panel.table not in names)]
 
 
-def _marked(panel: Panel, mark: Mark) -> Panel:
+def _with_mark(panel: Panel, mark: Mark) -> Panel:
     sections = tuple(
         replace(section, mark=mark, rows=tuple(replace(row, mark=mark) for row in section.rows))
         for section in panel.sections
@@ -242,15 +245,15 @@ def _marked(panel: Panel, mark: Mark) -> Panel:
     return replace(panel, mark=mark, sections=sections, boxes=tuple(replace(box, mark=mark) for box in panel.boxes))
 
 
-def _merged(old: Panel, new: Panel, changed: Collection[tuple[str, str]]) -> Panel:
-    entities = {name for table, name in changed if table == new.table}
+def _merge_panel(old: Panel, new: Panel, changed_subjects: Collection[tuple[str, str]]) -> Panel:
+    entities = {name for table, name in changed_subjects if table == new.table}
     before = {section.key: section for section in old.sections}
     after = {section.key for section in new.sections}
-    sections = [_merged_section(before.get(section.key), section, entities) for section in new.sections]
-    sections += [_marked_removed(section) for section in old.sections if section.key not in after]
+    sections = [_merge_section(before.get(section.key), section, entities) for section in new.sections]
+    sections += [_removed_section(section) for section in old.sections if section.key not in after]
     boxes_before = {box.name: box for box in old.boxes}
     boxes_after = {box.name for box in new.boxes}
-    boxes = [_merged_box(boxes_before.get(box.name), box, changed) for box in new.boxes]
+    boxes = [_merge_box(boxes_before.get(box.name), box, changed_subjects) for box in new.boxes]
     boxes += [replace(box, mark="removed") for box in old.boxes if box.name not in boxes_after]
     colors = {row.name: row.color for section in new.sections for row in section.rows}
     recolored = tuple(
@@ -266,14 +269,15 @@ def _merged(old: Panel, new: Panel, changed: Collection[tuple[str, str]]) -> Pan
     return Panel(new.table, recolored, tuple(boxes), "" if is_same else "changed")
 
 
-def _merged_section(old: PanelSection | None, new: PanelSection, changed: Collection[str]) -> PanelSection:
+def _merge_section(old: PanelSection | None, new: PanelSection, changed_entities: Collection[str]) -> PanelSection:
     if old is None:
         return replace(new, mark="added", rows=tuple(replace(row, mark="added") for row in new.rows))
     before = {row.name: row for row in old.rows}
     names = {row.name for row in new.rows}
-    marked = changed if new.kind in {"table", "stream"} else ()
+    marked_entities = changed_entities if new.kind in {"table", "stream"} else ()
     rows = [
-        replace(row, mark=_difference(before.get(row.name), row, is_changed=row.name in marked)) for row in new.rows
+        replace(row, mark=_difference(before.get(row.name), row, is_changed=row.name in marked_entities))
+        for row in new.rows
     ]
     rows += [replace(row, mark="removed") for row in old.rows if row.name not in names]
     is_same = (old.kind, old.keys, old.note) == (new.kind, new.keys, new.note)
@@ -286,15 +290,15 @@ def _difference(old: PanelRow | None, new: PanelRow, *, is_changed: bool) -> Mar
     return "" if (old.text, old.note) == (new.text, new.note) and not is_changed else "changed"
 
 
-def _marked_removed(section: PanelSection) -> PanelSection:
+def _removed_section(section: PanelSection) -> PanelSection:
     return replace(section, mark="removed", rows=tuple(replace(row, mark="removed") for row in section.rows))
 
 
-def _merged_box(old: PatternBox | None, new: PatternBox, changed: Collection[tuple[str, str]]) -> PatternBox:
+def _merge_box(old: PatternBox | None, new: PatternBox, changed_subjects: Collection[tuple[str, str]]) -> PatternBox:
     if old is None:
         return replace(new, mark="added")
     is_same = (old.note, old.links, old.touches) == (new.note, new.links, new.touches)
-    is_same = is_same and ("pattern", new.name) not in changed
+    is_same = is_same and ("pattern", new.name) not in changed_subjects
     return replace(new, mark="" if is_same else "changed")
 
 
@@ -309,11 +313,11 @@ _INSET: Final = 10.0
 
 
 @dataclass
-class _Drawn:
+class _Drawing:
     """The positions of the rows in a picture, and its SVG elements in drawing order."""
 
     prefix: str
-    spots: dict[Spot, tuple[float, str]] = field(default_factory=dict)
+    row_positions: dict[RowId, tuple[float, str]] = field(default_factory=dict)
     """The vertical center and the element ID of each row."""
     parts: list[Markup] = field(default_factory=list)
     lines: list[Markup] = field(default_factory=list)
@@ -323,20 +327,20 @@ def draw(panel: Panel, number: int, *, linked: bool = True) -> Markup:
     """Return a panel as SVG. `number` makes the element IDs unique in the page. If `linked` is True, the boxes are
     links.
     """
-    drawing = _Drawn(f"p{number}")
+    drawing = _Drawing(f"p{number}")
     reads = [box for box in panel.boxes if box.is_read]
     writes = [box for box in panel.boxes if not box.is_read]
-    left = _SIDE + _LANE if reads else 0.0
+    table_x = _SIDE + _LANE if reads else 0.0
     middle_height = sum(_height(section) + _GAP for section in panel.sections) - _GAP
     side_height = max(len(reads), len(writes)) * _PITCH - (_PITCH - _PILL)
     height = max(middle_height, side_height) + 2 * _INSET
     y = (height - middle_height) / 2
     for section in panel.sections:
-        _draw_section(drawing, panel, section, left, y, linked=linked)
+        _draw_section(drawing, panel, section, table_x, y, linked=linked)
         y += _height(section) + _GAP
-    _draw_side(drawing, reads, 0.0, left, height, linked=linked)
-    _draw_side(drawing, writes, left + _MIDDLE + _LANE, left + _MIDDLE, height, linked=linked)
-    width = left + _MIDDLE + (_LANE + _SIDE if writes else 0.0)
+    _draw_side(drawing, reads, 0.0, table_x, height, linked=linked)
+    _draw_side(drawing, writes, table_x + _MIDDLE + _LANE, table_x + _MIDDLE, height, linked=linked)
+    width = table_x + _MIDDLE + (_LANE + _SIDE if writes else 0.0)
     title = f"Table {panel.table}: entities, indexes and access patterns"
     return Markup(
         '<svg class="design" role="group" aria-label="{title}" viewBox="-1 -1 {width:g} {height:g}" '
@@ -363,12 +367,16 @@ def _fits_in_one_line(row: PanelRow) -> bool:
     return cells(f"{row.name}  {row.text}") * _CELL <= _MIDDLE - 40
 
 
-def _draw_section(drawing: _Drawn, panel: Panel, section: PanelSection, x: float, y: float, *, linked: bool) -> None:
+def _draw_section(drawing: _Drawing, panel: Panel, section: PanelSection, x: float, y: float, *, linked: bool) -> None:
     parts = [
         _rect(x, y, _MIDDLE, _height(section), f"section {_kind_class(section)} {section.mark}"),
-        _text(x + 14, y + 19, f"{_SIGNS[section.mark]}{section.name}", "name", most=_MIDDLE - 120),
+        _text(x + 14, y + 19, f"{_SIGNS[section.mark]}{section.name}", "name", max_width=_MIDDLE - 120),
         _text(
-            x + 14, y + 36, ", ".join(part for part in (section.keys, section.note) if part), "dim", most=_MIDDLE - 28
+            x + 14,
+            y + 36,
+            ", ".join(part for part in (section.keys, section.note) if part),
+            "dim",
+            max_width=_MIDDLE - 28,
         ),
         _text(x + _MIDDLE - 14, y + 19, section.kind, "kind", anchor="end"),
     ]
@@ -377,15 +385,15 @@ def _draw_section(drawing: _Drawn, panel: Panel, section: PanelSection, x: float
         address = f"items?{urlencode({'table': panel.table, 'index': section.key})}"
         group = _link(address, group, f"Items of {section.name}")
     drawing.parts.append(group)
-    top = y + _HEAD
+    row_y = y + _HEAD
     for number, row in enumerate(section.rows):
-        identity = f"{drawing.prefix}-{panel.sections.index(section)}-{number}"
-        drawing.spots[section.key, row.name] = (top + _ROW / 2, identity)
-        drawing.parts.append(_row(panel, section, row, identity, (x, top), linked=linked))
-        top += _row_height(row)
+        element_id = f"{drawing.prefix}-{panel.sections.index(section)}-{number}"
+        drawing.row_positions[section.key, row.name] = (row_y + _ROW / 2, element_id)
+        drawing.parts.append(_row(panel, section, row, element_id, (x, row_y), linked=linked))
+        row_y += _row_height(row)
     if not section.rows:
         empty = "no consumers" if section.kind == "stream" else "no entity"
-        drawing.parts.append(_text(x + 14, top + 16, empty, "dim"))
+        drawing.parts.append(_text(x + 14, row_y + 16, empty, "dim"))
 
 
 def _kind_class(section: PanelSection) -> str:
@@ -393,21 +401,21 @@ def _kind_class(section: PanelSection) -> str:
 
 
 def _row(
-    panel: Panel, section: PanelSection, row: PanelRow, identity: str, corner: tuple[float, float], *, linked: bool
+    panel: Panel, section: PanelSection, row: PanelRow, element_id: str, corner: tuple[float, float], *, linked: bool
 ) -> Markup:
     x, y = corner
     parts = [_rect(x + 6, y, _MIDDLE - 12, _row_height(row) - 2, f"row {row.mark}")]
     if row.color is not None:
         parts.append(_rect(x + 12, y + 6, 10, 11, f"entity-{row.color}"))
-    parts.append(_text(x + 30, y + 16, f"{_SIGNS[row.mark]}{row.name}", "entity-name", most=_MIDDLE - 40))
+    parts.append(_text(x + 30, y + 16, f"{_SIGNS[row.mark]}{row.name}", "entity-name", max_width=_MIDDLE - 40))
     if _fits_in_one_line(row):
         parts.append(_text(x + _MIDDLE - 14, y + 16, row.text, "key", anchor="end"))
     else:
-        parts.append(_text(x + 30, y + 16 + _NOTE, row.text, "key", most=_MIDDLE - 44))
+        parts.append(_text(x + 30, y + 16 + _NOTE, row.text, "key", max_width=_MIDDLE - 44))
     if row.note:
-        below = y + 16 + _NOTE + (0 if _fits_in_one_line(row) else _NOTE)
-        parts.append(_text(x + 30, below, row.note, "dim", most=_MIDDLE - 44))
-    group = Markup('<g id="{}" data-row="">{}</g>').format(identity, Markup("").join(parts))
+        note_y = y + 16 + _NOTE + (0 if _fits_in_one_line(row) else _NOTE)
+        parts.append(_text(x + 30, note_y, row.note, "dim", max_width=_MIDDLE - 44))
+    group = Markup('<g id="{}" data-row="">{}</g>').format(element_id, Markup("").join(parts))
     if linked and section.kind != "stream":
         query = urlencode({"table": panel.table, "index": section.key, "entity": row.name})
         return _link(f"items?{query}", group, f"{row.name} in {section.name}")
@@ -415,7 +423,7 @@ def _row(
 
 
 def _draw_side(
-    drawing: _Drawn, boxes: Sequence[PatternBox], x: float, edge: float, height: float, *, linked: bool
+    drawing: _Drawing, boxes: Sequence[PatternBox], x: float, edge: float, height: float, *, linked: bool
 ) -> None:
     """Draw the boxes of the patterns on one side of a table's picture, near their rows, with lines to the rows.
 
@@ -425,17 +433,19 @@ def _draw_side(
     ordered = sorted(boxes, key=lambda box: heights[box.name])
     tops = _spread([heights[box.name] - _PILL / 2 for box in ordered], _INSET, height - _INSET)
     for box, y in zip(ordered, tops, strict=True):
-        identity = f"{drawing.prefix}-{'r' if box.is_read else 'w'}{boxes.index(box)}"
-        ids = [drawing.spots[spot][1] for spot in sorted(box.touches) if spot in drawing.spots]
+        element_id = f"{drawing.prefix}-{'r' if box.is_read else 'w'}{boxes.index(box)}"
+        ids = [drawing.row_positions[row_id][1] for row_id in sorted(box.touches) if row_id in drawing.row_positions]
         start = x + _SIDE if box.is_read else x
-        for spot in box.links:
-            if spot in drawing.spots:
-                drawing.lines.append(_line((start, y + _PILL / 2), (edge, drawing.spots[spot][0]), box, identity))
-        drawing.parts.append(_pill(box, identity, ids, (x, y), linked=linked))
+        for row_id in box.links:
+            if row_id in drawing.row_positions:
+                drawing.lines.append(
+                    _line((start, y + _PILL / 2), (edge, drawing.row_positions[row_id][0]), box, element_id)
+                )
+        drawing.parts.append(_pill(box, element_id, ids, (x, y), linked=linked))
 
 
-def _preferred_y(drawing: _Drawn, box: PatternBox) -> float:
-    rows = [drawing.spots[spot][0] for spot in box.links if spot in drawing.spots]
+def _preferred_y(drawing: _Drawing, box: PatternBox) -> float:
+    rows = [drawing.row_positions[row_id][0] for row_id in box.links if row_id in drawing.row_positions]
     return sum(rows) / len(rows) if rows else 0.0
 
 
@@ -443,28 +453,28 @@ def _spread(preferred: Sequence[float], top: float, bottom: float) -> list[float
     """Return positions between `top` and `bottom` that do not overlap and are close to the sorted `preferred`
     positions.
     """
-    places: list[float] = []
+    positions: list[float] = []
     for y in preferred:
-        places.append(max(y, places[-1] + _PITCH if places else top))
+        positions.append(max(y, positions[-1] + _PITCH if positions else top))
     last = bottom - _PILL
-    for number in range(len(places) - 1, -1, -1):
-        places[number] = min(places[number], last)
-        last = places[number] - _PITCH
-    return places
+    for number in range(len(positions) - 1, -1, -1):
+        positions[number] = min(positions[number], last)
+        last = positions[number] - _PITCH
+    return positions
 
 
-def _pill(box: PatternBox, identity: str, ids: Sequence[str], corner: tuple[float, float], *, linked: bool) -> Markup:
+def _pill(box: PatternBox, element_id: str, ids: Sequence[str], corner: tuple[float, float], *, linked: bool) -> Markup:
     x, y = corner
-    most = _SIDE - 26 - cells(box.note) * _CELL - 14
+    max_width = _SIDE - 26 - cells(box.note) * _CELL - 14
     parts = [
         _rect(x, y, _SIDE, _PILL, f"pattern {_kind(box)} {box.mark}"),
-        _text(x + 12, y + 17, f"{_SIGNS[box.mark]}{box.name}", "pattern-name", most=most),
+        _text(x + 12, y + 17, f"{_SIGNS[box.mark]}{box.name}", "pattern-name", max_width=max_width),
         _text(x + _SIDE - (22 if box.severity else 10), y + 17, box.note, "dim", anchor="end"),
     ]
     if box.severity:
         dot = Markup('<circle class="finding-{}" cx="{:g}" cy="{:g}" r="4.5"><title>{}</title></circle>')
         parts.append(dot.format(box.severity, x + _SIDE - 11, y + _PILL / 2, f"has findings: {box.severity}"))
-    group = Markup('<g id="{}" data-touches="{}">{}</g>').format(identity, " ".join(ids), Markup("").join(parts))
+    group = Markup('<g id="{}" data-touches="{}">{}</g>').format(element_id, " ".join(ids), Markup("").join(parts))
     return _link(f"patterns/{quote(box.name, safe='')}", group, f"Pattern {box.name}, {box.note}") if linked else group
 
 
@@ -472,11 +482,11 @@ def _kind(box: PatternBox) -> str:
     return "read" if box.is_read else "write"
 
 
-def _line(start: tuple[float, float], end: tuple[float, float], box: PatternBox, identity: str) -> Markup:
+def _line(start: tuple[float, float], end: tuple[float, float], box: PatternBox, element_id: str) -> Markup:
     (x, y), (right, level) = start, end
     bend = (right - x) / 2
     return Markup('<path class="edge {} {}" data-of="{}" d="M{:g} {:g}C{:g} {:g} {:g} {:g} {:g} {:g}"/>').format(
-        _kind(box), box.mark, identity, x, y, x + bend, y, right - bend, level, right, level
+        _kind(box), box.mark, element_id, x, y, x + bend, y, right - bend, level, right, level
     )
 
 
@@ -484,16 +494,16 @@ def _link(address: str, content: Markup, label: str) -> Markup:
     return Markup('<a href="{}" aria-label="{}">{}</a>').format(address, label, content)
 
 
-def _rect(x: float, y: float, width: float, height: float, kind: str) -> Markup:
+def _rect(x: float, y: float, width: float, height: float, css_class: str) -> Markup:
     return Markup('<rect class="{}" x="{:g}" y="{:g}" width="{:g}" height="{:g}" rx="4"/>').format(
-        kind.strip(), x, y, width, height
+        css_class.strip(), x, y, width, height
     )
 
 
-def _text(x: float, y: float, text: str, kind: str, *, most: float = 0, anchor: str = "start") -> Markup:
+def _text(x: float, y: float, text: str, css_class: str, *, max_width: float = 0, anchor: str = "start") -> Markup:
     clipped = printable(text)
-    if most and cells(clipped) * _CELL > most:
-        clipped = f"{clipped[: max(1, int(most / _CELL) - 1)]}\u2026"
+    if max_width and cells(clipped) * _CELL > max_width:
+        clipped = f"{clipped[: max(1, int(max_width / _CELL) - 1)]}\u2026"
     return Markup('<text class="{}" x="{:g}" y="{:g}" text-anchor="{}">{}{}</text>').format(
-        kind, x, y, anchor, clipped, Markup("<title>{}</title>").format(text) if clipped != printable(text) else ""
+        css_class, x, y, anchor, clipped, Markup("<title>{}</title>").format(text) if clipped != printable(text) else ""
     )

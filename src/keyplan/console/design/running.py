@@ -34,7 +34,7 @@ _FIXED_MEMBERS: Final = frozenset({"ReturnConsumedCapacity"})
 
 
 @dataclass(frozen=True)
-class Sent:
+class RecordedRequest:
     """A request of a call. If the call is stopped before its first write, the last request was recorded but
     not sent.
     """
@@ -72,21 +72,25 @@ class SourceTransport:
     def __init__(self, source: Source, *, rehearses: bool = False) -> None:
         """Create a transport. If `rehearses` is True, a call is stopped before its first write."""
         self._source, self._rehearses = source, rehearses
-        self.sent: list[Sent] = []
+        self.requests: list[RecordedRequest] = []
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Run an operation on the console's database. Raises ServiceError if it fails."""
         if self._rehearses and not is_read(operation, request):
-            self.sent.append(Sent(operation, request))
+            self.requests.append(RecordedRequest(operation, request))
             raise _Stopped
         started = time.perf_counter()
         try:
             response = self._source.call(operation, request)
         except ServiceError as error:
-            self.sent.append(Sent(operation, request, _since_ms(started), error=f"{error.code}: {error.message}"))
+            self.requests.append(
+                RecordedRequest(operation, request, _elapsed_ms(started), error=f"{error.code}: {error.message}")
+            )
             raise
-        self.sent.append(
-            Sent(operation, request, _since_ms(started), _consumed_units(operation, response), "", response)
+        self.requests.append(
+            RecordedRequest(
+                operation, request, _elapsed_ms(started), _consumed_units(operation, response), "", response
+            )
         )
         return response
 
@@ -94,7 +98,7 @@ class SourceTransport:
         """Do nothing, because the console itself closes the database."""
 
 
-def _since_ms(started: float) -> float:
+def _elapsed_ms(started: float) -> float:
     return (time.perf_counter() - started) * 1000
 
 
@@ -120,7 +124,7 @@ def connection_of(source: Source | SourceTransport, cursor_key: bytes) -> Connec
 class RunResult:
     """The result of a pattern call, with its requests and cost."""
 
-    sent: tuple[Sent, ...]
+    requests: tuple[RecordedRequest, ...]
     expected: Expected
     cost: float | None
     """The on-demand price of the consumed units, or None if the responses do not report consumed capacity."""
@@ -133,22 +137,22 @@ class RunResult:
     """The path of each returned item's page, relative to the console's root, or an empty string if the item's key is
     unknown.
     """
-    number: int | None = None
+    count: int | None = None
     """The count that the pattern returned, or None if it does not return a count."""
     cursor: str = ""
     error: str = ""
-    is_done: bool = True
+    is_complete: bool = True
     """False if the call was stopped before its first write."""
 
     @property
     def consumed(self) -> ConsumedUnits:
         """Return the capacity units that all requests of the call consumed."""
-        return total(request.consumed for request in self.sent)
+        return total(request.consumed for request in self.requests)
 
     @property
     def latency_ms(self) -> float:
         """Return the total duration of all requests in milliseconds."""
-        return sum(request.latency_ms for request in self.sent)
+        return sum(request.latency_ms for request in self.requests)
 
     @property
     def fields(self) -> list[str]:
@@ -182,14 +186,14 @@ class PatternRunner:
         try:
             result = connection.run(pattern(**arguments), **_options(pattern, cursor))
         except _Stopped:
-            return RunResult(tuple(transport.sent), expectation, None, is_done=False)
+            return RunResult(tuple(transport.requests), expectation, None, is_complete=False)
         except (KeyplanError, TypeError, ValueError, ArithmeticError) as failure:
             error = str(failure)
         entities = entities_in(result)
         return RunResult(
-            tuple(transport.sent),
+            tuple(transport.requests),
             expectation,
-            self._cost(pattern, transport.sent),
+            self._cost(pattern, transport.requests),
             tuple(_fields(entity) for entity in entities),
             tuple(type(entity).__name__ for entity in entities),
             tuple(_path(entity) for entity in entities),
@@ -198,8 +202,8 @@ class PatternRunner:
             error,
         )
 
-    def _cost(self, pattern: Pattern[..., Any], sent: list[Sent]) -> float | None:
-        consumed = total(request.consumed for request in sent)
+    def _cost(self, pattern: Pattern[..., Any], requests: list[RecordedRequest]) -> float | None:
+        consumed = total(request.consumed for request in requests)
         if not consumed.read and not consumed.write:
             return None
         return self._book.on_demand(consumed.reads, consumed.writes, pattern.plan.schema.table_class)

@@ -35,17 +35,17 @@ class Sample:
         Raises MissingGeneratorError if the extra `verify` is not installed.
         """
         values = ValueGenerator(0, now_s - now_s % _DAY_S)  # expiry times lie in the future
-        made_by = generators(design, items, values)
+        generators_by_spec = generators(design, items, values)
         self._stored = StoredEntities(design.entities)
         self.problems: list[str] = []
         """A message for each entity whose items could not all be generated, with the reason."""
-        for spec, generator in made_by.items():
+        for spec, generator in generators_by_spec.items():
             try:
                 for entity in generator.all():
                     self._add(spec, entity)
             except (SampleError, TemplateError, MissingField) as error:
                 self.problems.append(f"{spec.name}: {error}")
-        self._arguments = ArgumentGenerator(self._stored, made_by, values, self._stored.add)
+        self._arguments = ArgumentGenerator(self._stored, generators_by_spec, values, self._stored.add)
 
     def _add(self, spec: EntitySpec, entity: Entity) -> None:
         if not self._stored.exists(spec, entity):
@@ -74,10 +74,11 @@ class Sample:
         count = 0
         for table in design.tables:
             puts = [{"PutRequest": {"Item": item}} for item in self.items(table)]
-            written = source.write_batch(table.name, puts)
-            count += written
-            if written < len(puts):
+            written_count = source.write_batch(table.name, puts)
+            count += written_count
+            if written_count < len(puts):
                 raise KeyplanError(
-                    f"{table.name} accepted {written:,} of {len(puts):,} items: the throughput of the table is exceeded"
+                    f"{table.name} accepted {written_count:,} of {len(puts):,} items: the throughput of the table"
+                    " is exceeded"
                 )
         return count

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from keyplan.console.load.matching import Matcher, Touched, detail_of, forms, touched
+from keyplan.console.load.matching import ItemAccess, Matcher, accesses_of, detail_of, summaries
 from keyplan.console.load.recorder import TOTAL, LoadPart, LoadRecorder, key_text
 from keyplan.cost.units import READS, consumed_units
 from keyplan.dynamodb.values.keybytes import joined, partition_prefix, scalar_key
@@ -33,14 +33,14 @@ UNVISITED_PER_S: Final = 10.0
 They use less than 1% of a core: an observation takes 0.14 ms, and two to three times as long if its code and data are
 no longer in the processor's caches.
 """
-_OWN_TABLES: Final = ("keyplan-checkpoints", "keyplan-failures")
+_INTERNAL_TABLES: Final = ("keyplan-checkpoints", "keyplan-failures")
 _STATEMENTS: Final = frozenset({"ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"})
 
 
-class _Share(NamedTuple):
+class _KeyLoad(NamedTuple):
     """The capacity units that a request consumed for one partition key value of a table or index."""
 
-    place: str
+    resource: str
     key: str
     stored: bytes
     read: float
@@ -48,7 +48,7 @@ class _Share(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Resource:
     """A table or index of the observed engine."""
 
     table: Table
@@ -71,16 +71,16 @@ class EngineLoad:
         self._engine, self.recorder = engine, LoadRecorder(engine.clock)
         self.matcher = Matcher(())
         """The lookup of the pattern that produced an operation. It can be replaced at any time."""
-        self.is_own: Callable[[], bool] = lambda: False
+        self.is_console_call: Callable[[], bool] = lambda: False
         """A function that returns True during calls that are not counted, such as those of the console."""
         self._clock = engine.clock
-        own = engine.faults.throttle if engine.faults is not None else None
-        self.is_throttling = own is not None
+        injected = engine.faults.throttle if engine.faults is not None else None
+        self.is_throttling = injected is not None
         """True if the engine itself throttles requests, as DynamoDB does."""
         # Seeded, so that runs are repeatable. The numbers are not secret.
-        self._model = own or Throttle(random.Random(0), engine.catalog.tables)  # noqa: S311
+        self._model = injected or Throttle(random.Random(0), engine.catalog.tables)  # noqa: S311
         self._lock = threading.Lock()
-        self._places: dict[str, tuple[Table, _Place]] = {}
+        self._resources: dict[str, tuple[Table, _Resource]] = {}
 
     def start(self, most_per_s: float = OBSERVED_PER_S) -> None:
         """Start observing the engine, and replace any earlier observer.
@@ -95,7 +95,7 @@ class EngineLoad:
 
     def observe(self, observation: Observation) -> None:
         """Count one observed operation in the recorder."""
-        if self.is_own():
+        if self.is_console_call():
             return
         try:
             self._count(observation)
@@ -110,29 +110,34 @@ class EngineLoad:
 
     def _count(self, observation: Observation) -> None:
         operation, request, receipts, error, elapsed_s, weight = observation
-        items = touched(operation, request, _PartitionNames(self))
+        items = accesses_of(operation, request, _PartitionNames(self))
         throttled = error is not None and _is_throttled(error)
         failed = error is not None and not throttled
         read, write = _units(operation, request, receipts)
-        places = dict.fromkeys((*read, *write)) or dict.fromkeys(_named_places(items))
+        resource_names = dict.fromkeys((*read, *write)) or dict.fromkeys(_accessed_resources(items))
         sums = sum(read.values()), sum(write.values())
         parts = [LoadPart(TOTAL, *sums, throttled)]
         name = self.matcher.pattern(operation, items) or _bookkeeping(items)
         if name is not None:
             parts.append(LoadPart(("pattern", name), *sums, throttled))
         elif error is None or items:
-            form, detail = _form(operation, request, items)
-            parts.append(LoadPart(("undeclared", form), *sums, throttled))
-            self.recorder.add_undeclared(form, detail, parts[-1], weight, failed=failed)
+            summary, detail = _summary(operation, request, items)
+            parts.append(LoadPart(("undeclared", summary), *sums, throttled))
+            self.recorder.add_undeclared(summary, detail, parts[-1], weight, failed=failed)
         parts += [
-            LoadPart(("place", place), read.get(place, 0.0), write.get(place, 0.0), throttled) for place in places
+            LoadPart(
+                ("resource", resource_name), read.get(resource_name, 0.0), write.get(resource_name, 0.0), throttled
+            )
+            for resource_name in resource_names
         ]
-        shares = [] if error is not None and not throttled else self._shares(items, read, write)
-        parts += self._partitions(shares, weight, throttled=throttled)
-        keys = [(share.place, share.key, share.read + share.write) for share in shares]
+        key_loads = [] if error is not None and not throttled else self._key_loads(items, read, write)
+        parts += self._partitions(key_loads, weight, throttled=throttled)
+        keys = [(key_load.resource, key_load.key, key_load.read + key_load.write) for key_load in key_loads]
         self.recorder.add(parts, elapsed_s=elapsed_s, failed=failed, keys=keys, weight=weight)
 
-    def _shares(self, items: Sequence[Touched], read: Mapping[str, float], write: Mapping[str, float]) -> list[_Share]:
+    def _key_loads(
+        self, items: Sequence[ItemAccess], read: Mapping[str, float], write: Mapping[str, float]
+    ) -> list[_KeyLoad]:
         """Divide the capacity units of each table and index equally among the partition key values that a request
         names.
 
@@ -140,43 +145,45 @@ class EngineLoad:
         """
         entries: dict[str, list[tuple[str, bytes]]] = {}
         for access in items:
-            places = [f"{access.table}/{access.index}" if access.index else access.table]
+            resource_names = [f"{access.table}/{access.index}" if access.index else access.table]
             if access.operation == "PutItem":  # of other writes, the keys of index entries are unknown
-                places += [place for place in write if place.startswith(f"{access.table}/")]
-            for place in places:
-                known = self.place(place)
-                values = None if known is None else known.values(access.values)
+                resource_names += [
+                    resource_name for resource_name in write if resource_name.startswith(f"{access.table}/")
+                ]
+            for resource_name in resource_names:
+                resource = self.find_resource(resource_name)
+                values = None if resource is None else resource.values(access.values)
                 if values is not None:
-                    entries.setdefault(place, []).append((key_text(values), _stored(values)))
-        shares = []
-        for place, keys in entries.items():
+                    entries.setdefault(resource_name, []).append((key_text(values), _stored(values)))
+        key_loads = []
+        for resource_name, keys in entries.items():
             count = len(keys)
-            reads, writes = read.get(place, 0.0) / count, write.get(place, 0.0) / count
-            shares += [_Share(place, key, stored, reads, writes) for key, stored in keys]
-        return shares
+            reads, writes = read.get(resource_name, 0.0) / count, write.get(resource_name, 0.0) / count
+            key_loads += [_KeyLoad(resource_name, key, stored, reads, writes) for key, stored in keys]
+        return key_loads
 
-    def _partitions(self, shares: Iterable[_Share], weight: int, *, throttled: bool) -> list[LoadPart]:
+    def _partitions(self, key_loads: Iterable[_KeyLoad], weight: int, *, throttled: bool) -> list[LoadPart]:
         parts = []
         now = self._clock.now()
         with self._lock:
-            for share in shares:
-                known = self.place(share.place)
-                if known is None:
+            for key_load in key_loads:
+                resource = self.find_resource(key_load.resource)
+                if resource is None:
                     continue
-                resource = self._model.resource(known.table, known.index, now)
+                throttled_resource = self._model.resource(resource.table, resource.index, now)
                 refused = throttled
                 if not self.is_throttling:
                     refused = False
-                    for kind, units in zip(KINDS, (share.read, share.write), strict=True):
+                    for capacity_kind, units in zip(KINDS, (key_load.read, key_load.write), strict=True):
                         if units:
-                            charge = CapacityCharge(resource, kind, share.stored, units * weight)
-                            refused |= _is_refused(resource, charge, now)
-                low = resource.partitions.low_of(share.stored)
-                name = f"{_own_place(share.place, known.index)} {low.hex()}"
-                parts.append(LoadPart(("partition", name), share.read, share.write, refused))
+                            charge = CapacityCharge(throttled_resource, capacity_kind, key_load.stored, units * weight)
+                            refused |= _is_refused(throttled_resource, charge, now)
+                lowest_key = throttled_resource.partitions.low_of(key_load.stored)
+                name = f"{_partitioned_resource(key_load.resource, resource.index)} {lowest_key.hex()}"
+                parts.append(LoadPart(("partition", name), key_load.read, key_load.write, refused))
         return parts
 
-    def place(self, name: str) -> _Place | None:
+    def find_resource(self, name: str) -> _Resource | None:
         """Return the table or index with the given name, or None if it does not exist. The name of an index is
         "table/index".
         """
@@ -184,7 +191,7 @@ class EngineLoad:
         table = self._engine.catalog.cached_table(table_name)
         if table is None:
             return None
-        cached = self._places.get(name)
+        cached = self._resources.get(name)
         if cached is not None and cached[0] is table:
             return cached[1]
         index = table.indexes.get(index_name) if index_name else None
@@ -192,32 +199,32 @@ class EngineLoad:
             return None
         schema = table.key.schema if index is None else index.key.schema
         names, kinds = zip(*schema.partition, strict=True)
-        place = _Place(table, index, tuple(names), tuple(kinds))
-        if len(self._places) >= 1000:
-            self._places.clear()
-        self._places[name] = (table, place)
-        return place
+        resource = _Resource(table, index, tuple(names), tuple(kinds))
+        if len(self._resources) >= 1000:
+            self._resources.clear()
+        self._resources[name] = (table, resource)
+        return resource
 
     def partitions(self, name: str) -> tuple[bytes, ...]:
         """Return the lowest key of each partition of a table or index, or an empty tuple for an unknown name."""
-        known = self.place(name)
-        if known is None:
+        resource = self.find_resource(name)
+        if resource is None:
             return ()
         with self._lock:
-            return self._model.resource(known.table, known.index, self._clock.now()).partitions.lows
+            return self._model.resource(resource.table, resource.index, self._clock.now()).partitions.lows
 
 
-def _bookkeeping(items: Sequence[Touched]) -> str | None:
+def _bookkeeping(items: Sequence[ItemAccess]) -> str | None:
     """Return a label for a request that accesses only keyplan's internal tables, such as the checkpoints of consumers.
 
     Return None for any other request.
     """
     tables = {access.table for access in items}
-    is_own = tables and all(table.startswith(_OWN_TABLES) for table in tables)
-    return f"bookkeeping in {min(tables)}" if is_own else None
+    is_console_call = tables and all(table.startswith(_INTERNAL_TABLES) for table in tables)
+    return f"bookkeeping in {min(tables)}" if is_console_call else None
 
 
-def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) -> tuple[str, str]:
+def _summary(operation: str, request: Mapping[str, Any], items: Sequence[ItemAccess]) -> tuple[str, str]:
     """Return a short and a detailed description of a request that matches no pattern.
 
     Requests with the same short description are counted together.
@@ -225,7 +232,7 @@ def _form(operation: str, request: Mapping[str, Any], items: Sequence[Touched]) 
     if operation in _STATEMENTS:
         statement = str(request.get("Statement", ""))[:400]
         return f"{operation} {statement[:80]}".strip(), statement
-    return " + ".join(forms(items, operation)) or operation, detail_of(items[0]) if items else ""
+    return " + ".join(summaries(items, operation)) or operation, detail_of(items[0]) if items else ""
 
 
 class _PartitionNames(Mapping[str, Sequence[str]]):
@@ -235,10 +242,10 @@ class _PartitionNames(Mapping[str, Sequence[str]]):
         self._load = load
 
     def __getitem__(self, name: str) -> Sequence[str]:
-        place = self._load.place(name)
-        if place is None:
+        resource = self._load.find_resource(name)
+        if resource is None:
             raise KeyError(name)
-        return place.names
+        return resource.names
 
     def __iter__(self) -> Any:
         return iter(())
@@ -258,12 +265,12 @@ def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float)
     return False
 
 
-def _own_place(place: str, index: Index | None) -> str:
-    """Return the name of the table or index whose partitions contain the entries of `place`.
+def _partitioned_resource(resource_name: str, index: Index | None) -> str:
+    """Return the name of the table or index whose partitions contain the entries of `resource_name`.
 
-    This is `place` itself or, for a local secondary index, the name of its table.
+    This is `resource_name` itself or, for a local secondary index, the name of its table.
     """
-    return place if index is None or index.is_global else place.partition("/")[0]
+    return resource_name if index is None or index.is_global else resource_name.partition("/")[0]
 
 
 def _stored(values: Sequence[Mapping[str, Any]]) -> bytes:
@@ -281,14 +288,16 @@ def _units(
     """Return the read units and the write units of a request. Each maps a table name, or "table/index", to a number."""
     if not receipts:
         return {}, {}
-    counted = operation
+    counted_operation = operation
     if operation in _STATEMENTS:
         statements = [request, *request.get("Statements", ()), *request.get("TransactStatements", ())]
         texts = [str(statement["Statement"]) for statement in statements if "Statement" in statement]
-        counted = "Query" if all(text.lstrip()[:6].lower() == "select" for text in texts) else "PutItem"
+        counted_operation = "Query" if all(text.lstrip()[:6].lower() == "select" for text in texts) else "PutItem"
     elif operation == "TransactWriteItems" and _is_repeated(receipts):
-        counted = "TransactGetItems"
-    consumed = consumed_units(counted if counted in READS else "PutItem", {"ConsumedCapacity": _by_name(receipts)})
+        counted_operation = "TransactGetItems"
+    consumed = consumed_units(
+        counted_operation if counted_operation in READS else "PutItem", {"ConsumedCapacity": _by_name(receipts)}
+    )
     return consumed.read, consumed.write
 
 
@@ -308,7 +317,7 @@ def _by_name(receipts: Any) -> Any:
     return {**receipts, "TableName": name.rpartition("/")[2]} if name.startswith("arn:") else receipts
 
 
-def _named_places(items: Iterable[Touched]) -> list[str]:
+def _accessed_resources(items: Iterable[ItemAccess]) -> list[str]:
     return [f"{access.table}/{access.index}" if access.index else access.table for access in items]
 
 

@@ -39,12 +39,12 @@ _MEMBERS: Final = {"filter": "FilterExpression", "condition": "ConditionExpressi
 _EXACT: Final = 12
 _WORD: Final = re.compile(r"[#:]?\w+|[<>=]+")
 _EXISTENCE: Final = re.compile(r"(attribute_(?:not_)?exists)\s*\(\s*(#?\w+)\s*\)")
-_PLACE: Final = re.compile(r"{[^}]*}")
+_TEMPLATE_FIELD: Final = re.compile(r"{[^}]*}")
 _ACTIONS: Final = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheck"}
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class ItemAccess:
     """An item or item collection that a request reads or writes."""
 
     operation: str
@@ -58,36 +58,36 @@ class Touched:
     """The operators in the sort key condition of a query, by attribute."""
 
 
-def touched(operation: str, request: Request, partitions: Mapping[str, Sequence[str]]) -> list[Touched]:
+def accesses_of(operation: str, request: Request, partitions: Mapping[str, Sequence[str]]) -> list[ItemAccess]:
     """Return the items and item collections that a request reads or writes.
 
     `partitions` contains the names of the partition key attributes by table name, or by "table/index" for an index.
     """
     match operation:
         case "GetItem" | "DeleteItem" | "UpdateItem":
-            return [Touched(operation, _table(request), None, request["Key"], request)]
+            return [ItemAccess(operation, _table(request), None, request["Key"], request)]
         case "PutItem":
-            return [Touched(operation, _table(request), None, request["Item"], request)]
+            return [ItemAccess(operation, _table(request), None, request["Item"], request)]
         case "Query":
             return [_query(request, partitions)]
         case "Scan":
-            return [Touched(operation, _table(request), request.get("IndexName"), {}, request)]
+            return [ItemAccess(operation, _table(request), request.get("IndexName"), {}, request)]
         case "BatchGetItem":
             return [
-                Touched(operation, _name(table), None, key, block)
+                ItemAccess(operation, _name(table), None, key, block)
                 for table, block in request["RequestItems"].items()
                 for key in block["Keys"]
             ]
         case "BatchWriteItem":
             return [
-                Touched(operation, _name(table), None, write.get("Item") or write.get("Key") or {}, write)
+                ItemAccess(operation, _name(table), None, write.get("Item") or write.get("Key") or {}, write)
                 for table, writes in request["RequestItems"].items()
                 for entry in writes
                 for write in entry.values()
             ]
         case "TransactGetItems" | "TransactWriteItems":
             return [
-                Touched(
+                ItemAccess(
                     _ACTIONS.get(kind, "GetItem"), _table(action), None, action.get("Item") or action["Key"], action
                 )
                 for entry in request["TransactItems"]
@@ -104,17 +104,17 @@ def _name(name_or_arn: str) -> str:
     return name_or_arn.rpartition("/")[2] if name_or_arn.startswith("arn:") else name_or_arn
 
 
-def _query(request: Request, partitions: Mapping[str, Sequence[str]]) -> Touched:
+def _query(request: Request, partitions: Mapping[str, Sequence[str]]) -> ItemAccess:
     table, index = _table(request), request.get("IndexName")
     text = request.get("KeyConditionExpression")
     if text is None:
-        return Touched("Query", table, index, {}, request)
+        return ItemAccess("Query", table, index, {}, request)
     values = request.get("ExpressionAttributeValues", {})
     terms = compile_key_condition(text, request.get("ExpressionAttributeNames")).terms
     partition = partitions.get(f"{table}/{index}" if index else table, ())
-    named = {name: values[term.values[0]] for name, term in terms.items() if term.values[0] in values}
+    key_values = {name: values[term.values[0]] for name, term in terms.items() if term.values[0] in values}
     sort = tuple(sorted((name, term.operator) for name, term in terms.items() if name not in partition))
-    return Touched("Query", table, index, named, request, sort)
+    return ItemAccess("Query", table, index, key_values, request, sort)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +129,12 @@ class _Candidate:
         """Return True if the plan can produce these key attributes."""
         plan = self.plan
         if plan.key is not None:
-            exact = all(_matches_template(value, values) for value in self._values)
-            return exact and all(
+            has_exact_values = all(_matches_template(value, values) for value in self._values)
+            return has_exact_values and all(
                 _matches_template(value, values) for value in self._prefixes if value.attribute in values
             )
         key = plan.entity.key_in(None) if plan.entities else None
-        return key is None or all(_attribute_matches(part, values) for part in key.attributes)
+        return key is None or all(_attribute_matches(key_attribute, values) for key_attribute in key.attributes)
 
     @cached_property
     def _values(self) -> tuple[KeyValue, ...]:
@@ -178,7 +178,7 @@ class _Candidate:
         else:
             key = plan.entity.key_in(None) if plan.entities else None
             templates = [] if key is None else [part.template for part in key.attributes]
-        return sum(len(_PLACE.sub("", template.text)) for template in templates if template is not None)
+        return sum(len(_TEMPLATE_FIELD.sub("", template.text)) for template in templates if template is not None)
 
     @cached_property
     def _words(self) -> Mapping[str, frozenset[str]]:
@@ -189,7 +189,7 @@ class _Candidate:
             return {}
         return {_MEMBERS[kind]: frozenset(_WORD.findall(text)) for kind, text in expressions(self.plan)}
 
-    def score(self, access: Touched) -> int | None:
+    def score(self, access: ItemAccess) -> int | None:
         """Return a score for the similarity of a request's expressions to those of the plan.
 
         Return None if the plan cannot produce the expressions.
@@ -202,13 +202,13 @@ class _Candidate:
                 return None
         score = 4 if access.sort == self.sort else 0
         if access.operation == "UpdateItem":
-            changed = _changed(request)
-            if self.changes and not changed & self.changes:
+            changed_attributes = _changed_attributes(request)
+            if self.changes and not changed_attributes & self.changes:
                 return None
-            score += 8 * len(changed & self.changes) - 2 * len(self.changes - changed)
+            score += 8 * len(changed_attributes & self.changes) - 2 * len(self.changes - changed_attributes)
         conditions = request.get("ConditionExpression") is not None
         score += _EXACT * (_existence(request, plan.schema.partition) == plan.exists)
-        score += sum(_likeness(words, request.get(member)) for member, words in self._words.items())
+        score += sum(_similarity(words, request.get(member)) for member, words in self._words.items())
         score += 2 * (conditions == (plan.condition is not None or plan.exists != "may" or plan.version is not None))
         score += 2 * (("FilterExpression" in request) == (plan.filter is not None))
         score += (request.get("ScanIndexForward", True) is False) == plan.descending
@@ -256,15 +256,15 @@ class Matcher:
             self._transactions.append((pattern, steps))
             return
         candidate = _Candidate(pattern, plan, number)
-        place = (plan.operation, plan.schema.name, plan.index.name if plan.index else None)
-        self._candidates.setdefault(place, []).append(candidate)
+        lookup_key = (plan.operation, plan.schema.name, plan.index.name if plan.index else None)
+        self._candidates.setdefault(lookup_key, []).append(candidate)
         if plan.hydrated:
             self._candidates.setdefault(("BatchGetItem", plan.schema.name, None), []).append(candidate)
         if plan.reads_first:
             incidental = _Candidate(pattern, plan, number + _INCIDENTAL)
             self._candidates.setdefault(("GetItem", plan.schema.name, None), []).append(incidental)
 
-    def pattern(self, operation: str, items: Sequence[Touched]) -> str | None:
+    def pattern(self, operation: str, items: Sequence[ItemAccess]) -> str | None:
         """Return the label of the pattern that most likely produced a request, or None if no pattern matches.
 
         If a program combined declared patterns in a transaction, the label lists them: transact(take, give).
@@ -283,15 +283,19 @@ class Matcher:
             return f"read_together({', '.join(names)})"
         return next(iter(names)) if len(names) == 1 else f"batch({', '.join(names)})"
 
-    def _transaction(self, items: Sequence[Touched]) -> str | None:
+    def _transaction(self, items: Sequence[ItemAccess]) -> str | None:
         best: tuple[int, str] | None = None
         for pattern, steps in self._transactions:
-            scores = [[_explained(step, access) for access in items] for step in steps]
-            needed = [row for row, repeated in zip(scores, pattern.plan.repeats, strict=True) if repeated is None]
-            closest = [[score for row in scores if (score := row[at]) is not None] for at in range(len(items))]
-            if not all(closest) or any(all(score is None for score in row) for row in needed):
+            scores = [[_step_score(step, access) for access in items] for step in steps]
+            required_scores = [
+                row for row, repeated in zip(scores, pattern.plan.repeats, strict=True) if repeated is None
+            ]
+            action_scores = [
+                [score for row in scores if (score := row[index]) is not None] for index in range(len(items))
+            ]
+            if not all(action_scores) or any(all(score is None for score in row) for row in required_scores):
                 continue
-            score = sum(map(max, closest))
+            score = sum(map(max, action_scores))
             if best is None or score > best[0]:
                 best = score, self.labels[pattern]
         if best is not None:
@@ -303,7 +307,7 @@ class Matcher:
             return self.labels[unique[0].pattern]
         return f"transact({', '.join(names)})" if all(candidates) else None
 
-    def _best(self, access: Touched) -> _Candidate | None:
+    def _best(self, access: ItemAccess) -> _Candidate | None:
         signature = _signature(access)
         ranked = self._ranked.get(signature)
         if ranked is None:
@@ -315,20 +319,20 @@ class Matcher:
                 return candidate
         return None
 
-    def _rank(self, access: Touched) -> tuple[_Candidate, ...]:
+    def _rank(self, access: ItemAccess) -> tuple[_Candidate, ...]:
         candidates = self._candidates.get((access.operation, access.table, access.index), [])
         scored = [(score, candidate) for candidate in candidates if (score := candidate.score(access)) is not None]
-        return tuple(candidate for _, candidate in sorted(scored, key=_closest))
+        return tuple(candidate for _, candidate in sorted(scored, key=_rank_key))
 
 
-def _likeness(words: frozenset[str], text: str | None) -> int:
+def _similarity(words: frozenset[str], text: str | None) -> int:
     """Return the share of words that a request's expression and a plan's expression have in common.
 
     `words` are the words of the plan, and `text` is the expression of the request. The share is scaled from 0 to
     _EXACT.
     """
-    given_words = frozenset(_WORD.findall(text or ""))
-    return int(_EXACT * len(given_words & words) / (len(given_words | words) or 1))
+    request_words = frozenset(_WORD.findall(text or ""))
+    return int(_EXACT * len(request_words & words) / (len(request_words | words) or 1))
 
 
 def _existence(request: Request, key: str) -> str:
@@ -343,20 +347,20 @@ def _existence(request: Request, key: str) -> str:
     return "may"
 
 
-def _closest(scored: tuple[int, _Candidate]) -> tuple[int, int, int]:
+def _rank_key(scored: tuple[int, _Candidate]) -> tuple[int, int, int]:
     score, candidate = scored
     if candidate.number >= _INCIDENTAL:
         return 0, 0, candidate.number
     return -score, -candidate.specificity, candidate.number
 
 
-def _explained(step: _Candidate, access: Touched) -> int | None:
+def _step_score(step: _Candidate, access: ItemAccess) -> int | None:
     """Return a score for the similarity of an action to a step of a transaction pattern.
 
     Return None if the step cannot produce the action.
     """
-    same = (step.plan.operation, step.plan.schema.name) == (access.operation, access.table)
-    return step.score(access) if same and step.explains_key(access.values) else None
+    is_same_target = (step.plan.operation, step.plan.schema.name) == (access.operation, access.table)
+    return step.score(access) if is_same_target and step.explains_key(access.values) else None
 
 
 _EXPRESSIONS: Final = (
@@ -370,7 +374,7 @@ _EXPRESSIONS: Final = (
 )
 
 
-def _signature(access: Touched) -> tuple[Any, ...]:
+def _signature(access: ItemAccess) -> tuple[Any, ...]:
     names = access.request.get("ExpressionAttributeNames")
     return (
         access.operation,
@@ -382,7 +386,7 @@ def _signature(access: Touched) -> tuple[Any, ...]:
     )
 
 
-def _changed(request: Request) -> frozenset[str]:
+def _changed_attributes(request: Request) -> frozenset[str]:
     """Return the names of the attributes that an update changes."""
     text = request.get("UpdateExpression")
     if text is None:
@@ -405,14 +409,14 @@ def _matches_template(value: KeyValue, values: Values) -> bool:
     return bool(text.startswith(value.template.literal_prefix))
 
 
-def _attribute_matches(part: BoundKeyAttribute, values: Values) -> bool:
-    stored_value = values.get(part.attribute)
-    if stored_value is None or part.type_code not in stored_value:
+def _attribute_matches(key_attribute: BoundKeyAttribute, values: Values) -> bool:
+    stored_value = values.get(key_attribute.attribute)
+    if stored_value is None or key_attribute.type_code not in stored_value:
         return False
-    return part.template is None or part.template.pieces(stored_value["S"]) is not None
+    return key_attribute.template is None or key_attribute.template.pieces(stored_value["S"]) is not None
 
 
-def detail_of(access: Touched) -> str:
+def detail_of(access: ItemAccess) -> str:
     """Return the condition, filter and changes of a request as text, with the values in its key."""
     request, parts = access.request, []
     if "KeyConditionExpression" in request:
@@ -430,13 +434,13 @@ def detail_of(access: Touched) -> str:
 def _with_values(text: str, request: Request) -> str:
     names, values = request.get("ExpressionAttributeNames") or {}, request.get("ExpressionAttributeValues") or {}
 
-    def replaced(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         word = match[0]
         if word in values:
             return _display_text(values[word])
         return str(names.get(word, word))
 
-    return _PLACEHOLDER.sub(replaced, text)
+    return _PLACEHOLDER.sub(replacement, text)
 
 
 _PLACEHOLDER: Final = re.compile(r"[#:][A-Za-z0-9_]+")
@@ -449,31 +453,31 @@ def _display_text(value: Mapping[str, Any]) -> str:
     return ""
 
 
-def forms(items: Sequence[Touched], operation: str) -> Iterator[str]:
+def summaries(items: Sequence[ItemAccess], operation: str) -> Iterator[str]:
     """Yield a description of each item or item collection that a request reads or writes. The descriptions omit values.
 
     An example is "Query app/open (PK OPEN#…, SK begins_with)". Each distinct description is yielded once.
     """
-    yield from dict.fromkeys(_form(access, operation) for access in items)
+    yield from dict.fromkeys(_summary(access, operation) for access in items)
 
 
-def _form(access: Touched, operation: str) -> str:
-    place = f"{access.table}/{access.index}" if access.index else access.table
-    ranged = dict(access.sort)
+def _summary(access: ItemAccess, operation: str) -> str:
+    resource = f"{access.table}/{access.index}" if access.index else access.table
+    sort_operators = dict(access.sort)
     parts = [
         f"{name} {match[0]}…"
         for name, value in access.values.items()
-        if name not in ranged
+        if name not in sort_operators
         and access.operation != "PutItem"
         and isinstance(value.get("S"), str)
         and (match := _KEY_START.match(value["S"]))
     ]
     parts += [f"{name} {operator}" for name, operator in access.sort]
     if access.operation == "UpdateItem":
-        parts += [f"changes {name}" for name in sorted(_changed(access.request))[:_CHANGES_NAMED]]
+        parts += [f"changes {name}" for name in sorted(_changed_attributes(access.request))[:_CHANGES_NAMED]]
     if "FilterExpression" in access.request:
         parts.append("with filter")
-    return f"{operation} {place}" + (f" ({', '.join(parts)})" if parts else "")
+    return f"{operation} {resource}" + (f" ({', '.join(parts)})" if parts else "")
 
 
 _KEY_START: Final = re.compile(r"[A-Za-z_]{1,30}[#:|/]")

@@ -32,11 +32,11 @@ _TABS: Final = (
     ("undeclared", "Undeclared access"),
     ("forecast", "Forecast"),
 )
-_WHOLE: Final = 8
+_INTEGER_MINIMUM: Final = 8
 """The smallest maximum value for which the axis of a chart shows numbers without decimals."""
 _KEYS, _KEYS_READ = 20, 500
 """Maximum number of keys on the page, and number of keys among which keys of the shown tables are searched."""
-_INNER: Final = re.compile(r"^\w+\(")
+_CALL_PREFIX: Final = re.compile(r"^\w+\(")
 _TABLE_NAMES: Final = re.compile(r"[\w.-]+")
 _LINES: Final = 3
 """The number of patterns that have a separate line in a chart."""
@@ -68,22 +68,22 @@ class _Pages:
     """The request handlers of the Load pages."""
 
     def __init__(self, console: Frame) -> None:
-        self._console, self._room = console, console.load
-        own = {"": console.design} if console.design is not None else console.designs
-        names = self._room.matcher.labels
+        self._console, self._recorded_load = console, console.load
+        designs = {"": console.design} if console.design is not None else console.designs
+        names = self._recorded_load.matcher.labels
         self._patterns = {
             names[pattern]: f"{f'designs/{name}/' if name else ''}design/patterns/{pattern.name}"
-            for name, design in own.items()
+            for name, design in designs.items()
             for pattern in design.patterns
         }
         """The paths of the pages of patterns, relative to the console's root, by pattern name."""
         design = console.design
-        is_part = design is not None and len(self._room.designs) > 1
+        is_part = design is not None and len(self._recorded_load.designs) > 1
         self._tables = {table.name for table in design.tables} if is_part and design is not None else None
         """The names of the tables that these pages show, or None unless they belong to one of several designs."""
 
     def _render(self, request: Request, tab: str, window: LoadWindow, **context: Any) -> Response:
-        room = self._room
+        recorded_load = self._recorded_load
         span = f"?span={window.span.name}" if "span" in request.query_params else ""
         return self._console.render(
             request,
@@ -94,16 +94,18 @@ class _Pages:
             spans=SPANS,
             tab=tab,
             tabs=_TABS,
-            room=room,
-            links={"pattern": self._patterns.get, "place": _place_path, "key": _key_path},
-            programs=room.reports.programs(),
-            has_data=bool(window.total.requests) or room.engine is not None or bool(room.reports.programs()),
+            recorded_load=recorded_load,
+            links={"pattern": self._patterns.get, "resource": _resource_path, "key": _key_path},
+            programs=recorded_load.reports.programs(),
+            has_data=bool(window.total.requests)
+            or recorded_load.engine is not None
+            or bool(recorded_load.reports.programs()),
             **context,
         )
 
     def _window(self, request: Request) -> LoadWindow:
-        window = self._room.window(request.query_params.get("span", SPANS[0].name))
-        return window if self._tables is None else window.within(self._shows)
+        window = self._recorded_load.window(request.query_params.get("span", SPANS[0].name))
+        return window if self._tables is None else window.select_names(self._shows)
 
     def _shows(self, name: Name) -> bool:
         """Return True if a name, such as that of a pattern, belongs to one of the tables that the page shows."""
@@ -111,7 +113,7 @@ class _Pages:
         if self._tables is None:
             return True
         if kind == "pattern":
-            return all(part in self._patterns for part in _INNER.sub("", text).rstrip(")").split(", "))
+            return all(part in self._patterns for part in _CALL_PREFIX.sub("", text).rstrip(")").split(", "))
         if kind == "undeclared":
             return not self._tables.isdisjoint(_TABLE_NAMES.findall(text))
         return text.partition(" ")[0].partition("/")[0] in self._tables
@@ -142,15 +144,19 @@ class _Pages:
             ),
             patterns=_rows(patterns),
             undeclared=_rows(undeclared),
-            places=_rows(window.totals("place")),
+            resources=_rows(window.totals("resource")),
         )
 
     def partitions(self, request: Request) -> Response:
         window = self._window(request)
-        keys = [use for use in self._room.recorder.hottest_keys(_KEYS_READ) if self._shows(("place", use.place))][
-            :_KEYS
-        ]
-        return self._render(request, "partitions", window, heats=self._room.heat(window), keys=_keys(keys))
+        keys = [
+            use
+            for use in self._recorded_load.recorder.hottest_keys(_KEYS_READ)
+            if self._shows(("resource", use.resource))
+        ][:_KEYS]
+        return self._render(
+            request, "partitions", window, partition_loads=self._recorded_load.partition_loads(window), keys=_keys(keys)
+        )
 
     def undeclared(self, request: Request) -> Response:
         window = self._window(request)
@@ -158,41 +164,41 @@ class _Pages:
             request,
             "undeclared",
             window,
-            uses=[use for use in self._room.recorder.undeclared() if self._shows(("undeclared", use.form))],
-            seen=_timestamp,
+            uses=[use for use in self._recorded_load.recorder.undeclared() if self._shows(("undeclared", use.summary))],
+            to_time=_timestamp,
             since=_timestamp(window.since),
         )
 
     def forecast(self, request: Request) -> Response:
         window = self._window(request)
-        rows = [row for row in self._room.forecast(window) if row.name in self._patterns]
-        used = [row for row in rows if row.measured]
-        dearest = [(row.name, row.projected) for row in used[:10]]
+        rows = [row for row in self._recorded_load.forecast(window) if row.name in self._patterns]
+        used_rows = [row for row in rows if row.measured]
+        bars = [(row.name, row.projected) for row in used_rows[:10]]
         return self._render(
             request,
             "forecast",
             window,
             rows=rows,
-            used=used,
-            unused=[row for row in rows if not row.measured],
-            chart=charts.bars("Monthly cost if the measured load continues", dearest, digits=2),
-            prices=self._room.prediction.prices,
+            used_rows=used_rows,
+            unused_rows=[row for row in rows if not row.measured],
+            chart=charts.bars("Monthly cost if the measured load continues", bars, digits=2),
+            prices=self._recorded_load.prediction.prices,
         )
 
 
 def _chart(window: LoadWindow, title: str, series: Sequence[tuple[str, Sequence[float]]]) -> Markup:
     """Return a chart of rates per second. The current time bucket is omitted until half of its duration has passed."""
-    most = max((value for _, values in series for value in values), default=0.0)
-    has_begun = window.now - window.times[-1] < window.span.step_s / 2
-    series_shown = [(name, [*values[:-1], None] if has_begun else values) for name, values in series]
-    return charts.lines(title, _labels(window), series_shown, digits=0 if most >= _WHOLE else 1)
+    highest = max((value for _, values in series for value in values), default=0.0)
+    is_partial = window.now - window.times[-1] < window.span.step_s / 2
+    complete_series = [(name, [*values[:-1], None] if is_partial else values) for name, values in series]
+    return charts.lines(title, _labels(window), complete_series, digits=0 if highest >= _INTEGER_MINIMUM else 1)
 
 
-def _place_path(place: str) -> str:
-    """Return the path of the page that shows the items of a table or index. `place` is a table name or
+def _resource_path(resource: str) -> str:
+    """Return the path of the page that shows the items of a table or index. `resource` is a table name or
     "table/index".
     """
-    table, _, index = place.partition("/")
+    table, _, index = resource.partition("/")
     return f"data/tables/{quote(table, safe='')}/" + (f"?{urlencode({'index': index})}" if index else "")
 
 
@@ -201,7 +207,7 @@ def _key_path(use: KeyUse) -> str:
 
     Return an empty string if the partition key has several attributes.
     """
-    table, _, index = use.place.partition("/")
+    table, _, index = use.resource.partition("/")
     query = {"index": index, "pk": use.key} if index else {"pk": use.key}
     return "" if SEPARATOR in use.key else f"data/tables/{quote(table, safe='')}/?{urlencode(query)}"
 
@@ -217,14 +223,14 @@ def _requests(
 
     The lines show the busiest patterns, and the total of all other patterns.
     """
-    named = sorted(patterns, key=lambda name: -patterns[name].requests)[:_LINES]
-    lines = [(name, window.series(("pattern", name), "requests")) for name in named]
-    if not named and not undeclared:
+    busiest = sorted(patterns, key=lambda name: -patterns[name].requests)[:_LINES]
+    lines = [(name, window.series(("pattern", name), "requests")) for name in busiest]
+    if not busiest and not undeclared:
         return [("All requests", window.series(("total", ""), "requests"))]
-    if len(patterns) > len(named) or undeclared:
+    if len(patterns) > len(busiest) or undeclared:
         total = window.series(("total", ""), "requests")
-        rest = [max(0.0, value - sum(line[at] for _, line in lines)) for at, value in enumerate(total)]
-        lines.append(("All others" if named else "All requests", rest))
+        other_rates = [max(0.0, value - sum(line[index] for _, line in lines)) for index, value in enumerate(total)]
+        lines.append(("All others" if busiest else "All requests", other_rates))
     return lines
 
 
@@ -238,9 +244,9 @@ def _rows(totals: Mapping[str, LoadCounts]) -> list[_Row]:
 
 
 def _keys(uses: Iterable[KeyUse]) -> list[tuple[KeyUse, float]]:
-    listed = list(uses)
-    most = max((use.units for use in listed), default=0.0)
-    return [(use, use.units / most if most else 0.0) for use in listed]
+    all_uses = list(uses)
+    highest = max((use.units for use in all_uses), default=0.0)
+    return [(use, use.units / highest if highest else 0.0) for use in all_uses]
 
 
 def _labels(window: LoadWindow) -> list[str]:

@@ -1,9 +1,9 @@
 """Recorder that counts requests, capacity units, throttling and errors by name, in time buckets of limited size.
 
-A name is a pair of a kind and a text, such as ("pattern", "tasks_due") or ("place", "app/open"). Every window keeps a
-fixed number of buckets. A bucket contains a limited number of names of each kind, and all other names are counted
-together as OTHER. The hottest keys come from the current and the previous set of counters. Each set is pruned to its
-largest counters, so the counts of keys are upper bounds.
+A name is a pair of a kind and a text, such as ("pattern", "tasks_due") or ("resource", "app/open"). Every window
+keeps a fixed number of buckets. A bucket contains a limited number of names of each kind, and all other names are
+counted together as OTHER. The hottest keys come from the current and the previous set of counters. Each set is pruned
+to its largest counters, so the counts of keys are upper bounds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from keyplan.clock import Clock, SystemClock
 
-Kind: TypeAlias = Literal["pattern", "undeclared", "place", "partition", "total"]
+Kind: TypeAlias = Literal["pattern", "undeclared", "resource", "partition", "total"]
 Name: TypeAlias = tuple[Kind, str]
 OTHER: Final = "(others)"
 SEPARATOR: Final = " · "
@@ -41,7 +41,7 @@ class LoadSpan:
     buckets: int
 
     @property
-    def past(self) -> str:
+    def duration_text(self) -> str:
         """Return the text for the span that follows "in the last", such as "hour"."""
         return self.title.removeprefix("1 ")
 
@@ -121,9 +121,9 @@ class _Ring:
         self.span = span
         self._buckets: deque[tuple[int, Bucket]] = deque()
 
-    def bucket(self, at: float) -> Bucket:
-        """Return the bucket for the time `at`, and remove the buckets that are older than the span."""
-        number = int(at // self.span.step_s)
+    def bucket(self, time: float) -> Bucket:
+        """Return the bucket for the time `time`, and remove the buckets that are older than the span."""
+        number = int(time // self.span.step_s)
         if self._buckets and self._buckets[-1][0] >= number:
             return self._buckets[-1][1]
         bucket: Bucket = {}
@@ -143,7 +143,7 @@ class _Ring:
 class KeyUse(NamedTuple):
     """The capacity units and requests that were counted for one partition key value of a table or index."""
 
-    place: str
+    resource: str
     key: str
     units: float
     requests: int
@@ -154,28 +154,28 @@ class KeyUse(NamedTuple):
 class _TopKeys:
     """Counters for the most frequently used partition keys.
 
-    When the number of counters reaches twice the maximum `most`, the smaller half of them is removed.
+    When the number of counters reaches twice the maximum `limit`, the smaller half of them is removed.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._floor = 0.0
         self._counters: dict[tuple[str, str], list[float]] = {}
 
-    def add(self, place: str, key: str, units: float, requests: int) -> None:
-        counter = self._counters.get((place, key))
+    def add(self, resource: str, key: str, units: float, requests: int) -> None:
+        counter = self._counters.get((resource, key))
         if counter is None:
-            if len(self._counters) >= 2 * self._most:
+            if len(self._counters) >= 2 * self._limit:
                 self._prune()
-            self._counters[place, key] = [self._floor + units, requests, self._floor]
+            self._counters[resource, key] = [self._floor + units, requests, self._floor]
         else:
             counter[0] += units
             counter[1] += requests
 
     def _prune(self) -> None:
         ranked = sorted(self._counters.items(), key=lambda entry: entry[1][0], reverse=True)
-        self._floor = max(self._floor, ranked[self._most][1][0])
-        self._counters = dict(ranked[: self._most])
+        self._floor = max(self._floor, ranked[self._limit][1][0])
+        self._counters = dict(ranked[: self._limit])
 
     def __iter__(self) -> Iterator[tuple[tuple[str, str], list[float]]]:
         return iter(self._counters.items())
@@ -195,7 +195,7 @@ class LoadPart:
 class UndeclaredUse:
     """The requests that match no declared pattern and have the same short description."""
 
-    form: str
+    summary: str
     """The short description of the requests, such as "Query app/open"."""
     detail: str
     """The condition, filter or changes of the latest of these requests, with its values."""
@@ -228,27 +228,27 @@ class LoadWindow:
         """Return the number of seconds in the window during which requests were recorded, but at least 1."""
         return max(1.0, self.now - max(self.since, self.times[0]))
 
-    def within(self, keeps: Callable[[Name], bool]) -> LoadWindow:
-        """Return a copy of the window that contains only the names for which `keeps` returns True.
+    def select_names(self, is_included: Callable[[Name], bool]) -> LoadWindow:
+        """Return a copy of the window that contains only the names for which `is_included` returns True.
 
         The total of the copy includes only the requests under these names.
         """
         buckets = []
         for bucket in self.buckets:
-            counts_kept = {name: counts for name, counts in bucket.items() if name != TOTAL and keeps(name)}
+            included_counts = {name: counts for name, counts in bucket.items() if name != TOTAL and is_included(name)}
             total = LoadCounts()
-            for (kind, _), counts in counts_kept.items():
+            for (kind, _), counts in included_counts.items():
                 if kind in {"pattern", "undeclared"}:
                     total.add(counts)
-            buckets.append({**counts_kept, TOTAL: total} if total.requests else counts_kept)
+            buckets.append({**included_counts, TOTAL: total} if total.requests else included_counts)
         return replace(self, buckets=tuple(buckets))
 
     def totals(self, kind: Kind) -> dict[str, LoadCounts]:
         """Return the total counts of each name of a kind, sorted by capacity units in descending order."""
         totals: dict[str, LoadCounts] = {}
         for bucket in self.buckets:
-            for (its_kind, name), counts in bucket.items():
-                if its_kind == kind:
+            for (name_kind, name), counts in bucket.items():
+                if name_kind == kind:
                     totals.setdefault(name, LoadCounts()).add(counts)
         return dict(sorted(totals.items(), key=lambda entry: (-entry[1].units, -entry[1].requests, entry[0])))
 
@@ -303,9 +303,9 @@ class LoadRecorder:
                 (counts if counts is not None else _counts_of(bucket, part.name)).count(
                     part, elapsed_s, weight, failed=failed
                 )
-            top = self._top(now)
-            for place, key, units in keys:
-                top.add(place, key, units * weight, weight)
+            top = self._current_keys(now)
+            for resource, key, units in keys:
+                top.add(resource, key, units * weight, weight)
 
     def add_counts(self, entries: Mapping[Name, LoadCounts]) -> None:
         """Add counts to those of several names. `entries` contains the counts to add, by name."""
@@ -315,29 +315,31 @@ class LoadRecorder:
             for name, counts in entries.items():
                 _counts_of(bucket, name).add(counts)
 
-    def add_undeclared(self, form: str, detail: str, part: LoadPart, weight: int = 1, *, failed: bool = False) -> None:
+    def add_undeclared(
+        self, summary: str, detail: str, part: LoadPart, weight: int = 1, *, failed: bool = False
+    ) -> None:
         """Count a request that matches no declared pattern.
 
-        Requests with the same short description `form` are counted together. `detail` is a description that includes
+        Requests with the same short description `summary` are counted together. `detail` is a description that includes
         the request's values. `part` contains the counts of the request, and `weight` is the number of requests that it
         represents.
         """
         counts = LoadCounts()
         counts.count(part, 0.0, weight, failed=failed)
-        self.add_undeclared_counts(form, counts, detail)
+        self.add_undeclared_counts(summary, counts, detail)
 
-    def add_undeclared_counts(self, form: str, counts: LoadCounts, detail: str = "") -> None:
-        """Add the counts of requests that match no declared pattern and have the short description `form`.
+    def add_undeclared_counts(self, summary: str, counts: LoadCounts, detail: str = "") -> None:
+        """Add the counts of requests that match no declared pattern and have the short description `summary`.
 
         `detail` is the description of one of them with its values.
         """
         now = self.clock.now()
         with self._lock:
-            use = self._undeclared.get(form)
+            use = self._undeclared.get(summary)
             if use is None:
                 if len(self._undeclared) >= _NAMES:
                     del self._undeclared[min(self._undeclared, key=lambda name: self._undeclared[name].last_s)]
-                use = self._undeclared[form] = UndeclaredUse(form, detail, now, now)
+                use = self._undeclared[summary] = UndeclaredUse(summary, detail, now, now)
             use.detail, use.last_s = detail or use.detail, now
             use.counts.add(counts)
 
@@ -351,18 +353,18 @@ class LoadRecorder:
             last = int(now // span.step_s)
             buckets: list[Bucket] = [{} for _ in range(span.buckets)]
             for number, bucket in ring:
-                place = number - last + span.buckets - 1
-                if 0 <= place < span.buckets:
-                    _merge(buckets[place], bucket)
+                resource = number - last + span.buckets - 1
+                if 0 <= resource < span.buckets:
+                    _merge(buckets[resource], bucket)
             if ring is not self._rings[0]:
                 _merge(buckets[-1], fine)
         return LoadWindow(span, now, self.since, tuple(buckets))
 
-    def hottest_keys(self, most: int = 20) -> list[KeyUse]:
+    def hottest_keys(self, limit: int = 20) -> list[KeyUse]:
         """Return the partition keys with the most capacity units in the last five to ten minutes."""
         now = self.clock.now()
         with self._lock:
-            self._top(now)
+            self._current_keys(now)
             merged: dict[tuple[str, str], list[float]] = {}
             for counters in (self._earlier, self._keys):
                 for key, (units, requests, floor) in counters:
@@ -371,7 +373,7 @@ class LoadRecorder:
                     counter[1] += requests
                     counter[2] += floor
         uses = [KeyUse(*key, units, int(requests), floor) for key, (units, requests, floor) in merged.items()]
-        return sorted(uses, key=lambda use: (-use.units, -use.requests, use.place, use.key))[:most]
+        return sorted(uses, key=lambda use: (-use.units, -use.requests, use.resource, use.key))[:limit]
 
     def undeclared(self) -> list[UndeclaredUse]:
         """Return the requests that match no declared pattern, grouped by short description.
@@ -380,7 +382,7 @@ class LoadRecorder:
         """
         with self._lock:
             uses = list(self._undeclared.values())
-        return sorted(uses, key=lambda use: (-use.counts.units, -use.counts.requests, use.form))
+        return sorted(uses, key=lambda use: (-use.counts.units, -use.counts.requests, use.summary))
 
     def _bucket(self, now: float) -> Bucket:
         """Return the current bucket of the shortest span.
@@ -395,7 +397,7 @@ class LoadRecorder:
                 _merge(ring.bucket(last[0] * finest.span.step_s), last[1])
         return bucket
 
-    def _top(self, now: float) -> _TopKeys:
+    def _current_keys(self, now: float) -> _TopKeys:
         if now - self._keys_since >= _KEYS_S:
             idle = now - self._keys_since >= 2 * _KEYS_S
             self._earlier = _TopKeys(_KEYS) if idle else self._keys
@@ -417,9 +419,9 @@ def _counts_of(bucket: Bucket, name: Name) -> LoadCounts:
     return bucket.setdefault(name, LoadCounts())
 
 
-def _merge(into: Bucket, bucket: Mapping[Name, LoadCounts]) -> None:
+def _merge(target: Bucket, bucket: Mapping[Name, LoadCounts]) -> None:
     for name, counts in bucket.items():
-        _counts_of(into, name).add(counts)
+        _counts_of(target, name).add(counts)
 
 
 def key_text(values: Iterable[Mapping[str, Any]]) -> str:

@@ -74,9 +74,9 @@ class MeterReports:
         try:
             report = _Report.model_validate(document)
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the report"
-            raise InvalidReportError(f"{place}: {first['msg']}") from None
+            first_error = error.errors()[0]
+            location = ".".join(map(str, first_error["loc"])) or "the report"
+            raise InvalidReportError(f"{location}: {first_error['msg']}") from None
         with self._lock:
             now = self._recorder.clock.now()
             key = (report.program, report.run)
@@ -94,26 +94,26 @@ class MeterReports:
         with self._lock:
             return sorted(self._programs.values(), key=lambda program: -program.last_s)
 
-    def _count(self, name: str, before: _PatternUsage, now: _PatternUsage) -> None:
+    def _count(self, name: str, previous: _PatternUsage, current: _PatternUsage) -> None:
         counts = LoadCounts()
-        counts.requests = max(0, now.requests - before.requests)
-        counts.throttled = max(0, now.throttled - before.throttled)
-        counts.errors = max(0, now.failed - before.failed)
-        counts.seconds = max(0.0, now.elapsed_s - before.elapsed_s)
+        counts.requests = max(0, current.requests - previous.requests)
+        counts.throttled = max(0, current.throttled - previous.throttled)
+        counts.errors = max(0, current.failed - previous.failed)
+        counts.seconds = max(0.0, current.elapsed_s - previous.elapsed_s)
         if not counts.requests:
             return
         is_undeclared = name.startswith(UNDECLARED)
         kind: Name = ("undeclared", name) if is_undeclared else ("pattern", name)
         entries = {kind: counts, TOTAL: counts}
-        for place in dict.fromkeys((*now.read, *now.write)):
+        for resource in dict.fromkeys((*current.read, *current.write)):
             part = LoadCounts()
             part.requests, part.throttled, part.errors = counts.requests, counts.throttled, counts.errors
             part.seconds = counts.seconds
-            part.read = max(0.0, now.read.get(place, 0.0) - before.read.get(place, 0.0))
-            part.write = max(0.0, now.write.get(place, 0.0) - before.write.get(place, 0.0))
+            part.read = max(0.0, current.read.get(resource, 0.0) - previous.read.get(resource, 0.0))
+            part.write = max(0.0, current.write.get(resource, 0.0) - previous.write.get(resource, 0.0))
             counts.read += part.read
             counts.write += part.write
-            entries["place", place] = part
+            entries["resource", resource] = part
         self._recorder.add_counts(entries)
         if is_undeclared:
             self._recorder.add_undeclared_counts(name, counts)

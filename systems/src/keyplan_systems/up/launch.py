@@ -194,7 +194,7 @@ def _console(
     try:
         access = Access(token, host=settings.host)
         if engine is not None:
-            source = Source.of_engine(engine, str(settings.folder / "keyplan.db"))
+            source = Source.from_engine(engine, str(settings.folder / "keyplan.db"))
         else:
             assert settings.url is not None, "without an engine there is a URL"
             target = target_of(settings.url)

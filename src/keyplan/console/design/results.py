@@ -17,7 +17,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.clock import SystemClock
 from keyplan.console.design.claims import Verification
-from keyplan.console.design.collections import Collection, EntityFinder, by_variety, collections, entries
+from keyplan.console.design.collections import Collection, EntityFinder, collections, entries, sort_by_variety
 from keyplan.console.design.costs import costs
 from keyplan.console.design.picture import SEVERITIES, Panel, colors_of, draw, panels, worst_by_subject
 from keyplan.console.design.running import PatternRunner, request_text
@@ -50,7 +50,7 @@ class PatternSummary:
     name: str
     doc: str
     operation: str
-    place: str
+    target: str
     """The name of the table or index that the pattern reads or writes."""
     entities: tuple[str, ...]
     units: str
@@ -95,7 +95,7 @@ class DesignResults:
         self.costs = lru_cache(_COSTS_KEPT)(lambda what_if: costs(self.design, self.book, what_if))
         """A function that returns the costs with other rates, item counts and item sizes."""
         self._collections: dict[tuple[Table, Index | None], list[Collection]] = {}
-        self._generating = threading.Lock()
+        self._sample_lock = threading.Lock()
 
     def warm(self) -> None:
         """Start a thread that computes the findings and the estimate, so that the first page is fast."""
@@ -145,7 +145,7 @@ class DesignResults:
         """Return generated items for the design. Raises MissingGeneratorError if the extra `verify` is not
         installed.
         """
-        with self._generating:
+        with self._sample_lock:
             return self._sample
 
     @cached_property
@@ -160,7 +160,7 @@ class DesignResults:
         if cached is None:
             generated = entries(table.schema, index, self.sample().items(table))
             generated_collections = collections(table.schema, index, generated, EntityFinder(table.entities))
-            cached = self._collections[table, index] = by_variety(generated_collections)
+            cached = self._collections[table, index] = sort_by_variety(generated_collections)
         return cached
 
     def pattern(self, name: str) -> Pattern[..., Any] | None:
@@ -177,13 +177,13 @@ class DesignResults:
         severities = [finding.severity for finding in self.report.findings]
         return [(severity, severities.count(severity)) for severity in SEVERITIES if severity in severities]
 
-    def about(self, subject: str) -> list[Finding]:
+    def findings_about(self, subject: str) -> list[Finding]:
         """Return the findings about a subject, such as the name of a pattern."""
         return [
-            listed
+            member
             for finding in self.report.findings
-            for listed in (finding, *finding.alike)
-            if listed.subject == subject
+            for member in (finding, *finding.alike)
+            if member.subject == subject
         ]
 
     # Patterns.
@@ -198,12 +198,12 @@ class DesignResults:
                 pattern.name,
                 first_line(pattern.doc),
                 pattern.plan.operation,
-                place_of(pattern),
+                target_of(pattern),
                 tuple(dict.fromkeys(spec.name for spec in pattern.plan.entities)),
                 units_text(costs[pattern.name].expected),
                 costs[pattern.name],
                 pattern.facts.rate is not None,
-                len(self.about(pattern.name)),
+                len(self.findings_about(pattern.name)),
                 worst.get(pattern.name, ""),
                 pattern.plan.reading,
             )
@@ -259,12 +259,12 @@ def first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
-def place_of(pattern: Pattern[..., Any]) -> str:
+def target_of(pattern: Pattern[..., Any]) -> str:
     """Return the name of the table or index that a pattern uses, or the names of all tables that a transaction uses."""
     plan = pattern.plan
     if plan.index is not None:
         return f"{plan.schema.name}/{plan.index.name}"
-    return ", ".join(dict.fromkeys(part.schema.name for part in plan.steps or (plan,)))
+    return ", ".join(dict.fromkeys(step.schema.name for step in plan.steps or (plan,)))
 
 
 def units_text(expectation: Expected) -> str:
@@ -290,7 +290,7 @@ def place_text(place: Place) -> str:
     return f"{place.file.rpartition('/')[2]}:{line_number(place)}"
 
 
-def grouped(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+def findings_by_severity(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     """Return the findings of each severity, the most severe first. Severities without findings are omitted."""
     groups = [(severity, [finding for finding in findings if finding.severity == severity]) for severity in SEVERITIES]
     return [group for group in groups if group[1]]

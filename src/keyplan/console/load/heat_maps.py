@@ -24,10 +24,10 @@ _ROWS: Final = 24
 
 
 @dataclass(frozen=True)
-class Heat:
+class PartitionLoad:
     """The load of the partitions of one table or index, and its heat map."""
 
-    place: str
+    resource: str
     partitions: int
     busiest: float
     """The largest share of its throughput limit that a partition used in one time bucket. The value 1 is the limit."""
@@ -40,9 +40,9 @@ class Heat:
     svg: Markup
 
 
-def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
-    """Return the load of the table or index `place`. `lows` are the lowest keys of its partitions."""
-    names = [f"{place} {low.hex()}" for low in lows]
+def partition_load_of(window: LoadWindow, resource: str, lows: Sequence[bytes]) -> PartitionLoad:
+    """Return the load of the table or index `resource`. `lows` are the lowest keys of its partitions."""
+    names = [f"{resource} {low.hex()}" for low in lows]
     rows: list[list[LoadCounts | None]] = [
         [bucket.get(("partition", name)) for bucket in window.buckets] for name in names
     ]
@@ -64,9 +64,9 @@ def heat_of(window: LoadWindow, place: str, lows: Sequence[bytes]) -> Heat:
         ),
         default=busiest,
     )
-    svg = _map(place, window, rows, lengths, scale)
-    return Heat(
-        place, len(lows), busiest, busiest_units, exceeding, max(totals, default=0.0) / total if total else 0.0, svg
+    svg = _map(resource, window, rows, lengths, scale)
+    return PartitionLoad(
+        resource, len(lows), busiest, busiest_units, exceeding, max(totals, default=0.0) / total if total else 0.0, svg
     )
 
 
@@ -79,7 +79,7 @@ def _use(counts: LoadCounts, seconds: float) -> float:
 
 
 def _map(
-    place: str,
+    resource: str,
     window: LoadWindow,
     rows: Sequence[Sequence[LoadCounts | None]],
     lengths: Sequence[float],
@@ -92,7 +92,7 @@ def _map(
     shapes = [Markup('<rect class="heat-ground" x="0" y="0" width="{}" height="{}" rx="4"/>').format(_WIDTH, height)]
     for number, row in enumerate(rows):
         y = min(number, row_count - 1) * row_height
-        for place_x, (counts, length) in enumerate(zip(row, lengths, strict=True)):
+        for column, (counts, length) in enumerate(zip(row, lengths, strict=True)):
             if counts is None:
                 continue
             use = _use(counts, length)
@@ -103,7 +103,7 @@ def _map(
                     "<title>{:.1f} units/s, {:.1%} of a partition{}</title></rect>"
                 ).format(
                     level,
-                    cell * place_x + 0.4,
+                    cell * column + 0.4,
                     y + 1,
                     cell - 0.8,
                     row_height - 2,
@@ -112,7 +112,7 @@ def _map(
                     f", {counts.throttled} over the limit" if counts.throttled else "",
                 )
             )
-    label = f"{len(rows)} partition{'' if len(rows) == 1 else 's'} of {place}: units over time"
+    label = f"{len(rows)} partition{'' if len(rows) == 1 else 's'} of {resource}: units over time"
     return Markup('<svg class="heat" role="img" aria-label="{}" viewBox="0 0 {} {}">{}</svg>').format(
         label, _WIDTH, height, Markup("").join(shapes)
     )

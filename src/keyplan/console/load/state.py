@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from keyplan.client.reporting import document
 from keyplan.console.load.engine import EngineLoad
-from keyplan.console.load.heat import Heat, heat_of
+from keyplan.console.load.heat_maps import PartitionLoad, partition_load_of
 from keyplan.console.load.matching import Matcher, labels
 from keyplan.console.load.recorder import LoadCounts, LoadRecorder, LoadWindow
 from keyplan.console.load.reports import MeterReports
-from keyplan.console.source import is_own_call
+from keyplan.console.source import is_console_call
 from keyplan.cost.estimate import SECONDS_PER_MONTH, price_of_call
 from keyplan.cost.expected import expected
 from keyplan.cost.prices import PriceBook, book
@@ -48,15 +48,15 @@ class RecordedLoad:
         if engine is None and source.engine is not None:
             engine = EngineLoad(source.engine)
         if engine is not None:
-            engine.is_own = is_own_call
+            engine.is_console_call = is_console_call
             engine.start()
         self.engine = engine
         self.recorder = engine.recorder if engine is not None else LoadRecorder()
         self.reports = MeterReports(self.recorder)
         self._meters: list[tuple[Meter, str, str]] = []
-        self.use(designs)
+        self.set_designs(designs)
 
-    def use(self, designs: Sequence[Design]) -> None:
+    def set_designs(self, designs: Sequence[Design]) -> None:
         """Attribute later requests to the patterns of these designs, and no longer to those of the previous designs."""
         self.designs = tuple(designs)
         self.matcher = Matcher(self.designs)
@@ -79,16 +79,16 @@ class RecordedLoad:
             self.reports.add(document(meter.read(), program, run))
         return self.recorder.window(span)
 
-    def heat(self, window: LoadWindow, most: int = _HEAT_MAPS) -> list[Heat]:
-        """Return the heat maps of up to `most` tables and indexes with the most capacity units.
+    def partition_loads(self, window: LoadWindow, limit: int = _HEAT_MAPS) -> list[PartitionLoad]:
+        """Return the heat maps of up to `limit` tables and indexes with the most capacity units.
 
         The list is empty if the database is not an embedded engine.
         """
         if self.engine is None:
             return []
-        busy = {name.partition(" ")[0] for name in window.totals("partition")}
-        places = [place for place in window.totals("place") if place in busy][:most]
-        return [heat_of(window, place, self.engine.partitions(place)) for place in places]
+        active_resources = {name.partition(" ")[0] for name in window.totals("partition")}
+        resources = [resource for resource in window.totals("resource") if resource in active_resources][:limit]
+        return [partition_load_of(window, resource, self.engine.partitions(resource)) for resource in resources]
 
     def forecast(self, window: LoadWindow) -> list[PatternForecast]:
         """Return a comparison of the declared and the measured load of each pattern."""
@@ -166,7 +166,7 @@ class Forecast:
         rows = []
         for name, design, pattern, price, units in self._rows:
             rate, schema, counts = pattern.facts.rate, pattern.plan.schema, measured.get(name, LoadCounts())
-            spent = self.prices.on_demand(counts.read, counts.write, schema.table_class)
+            window_cost = self.prices.on_demand(counts.read, counts.write, schema.table_class)
             rows.append(
                 PatternForecast(
                     name,
@@ -178,7 +178,7 @@ class Forecast:
                     units.read + units.written,
                     counts.units / counts.requests if counts.requests else None,
                     None if rate is None else rate.average * SECONDS_PER_MONTH * price,
-                    spent / seconds * SECONDS_PER_MONTH,
+                    window_cost / seconds * SECONDS_PER_MONTH,
                 )
             )
         return sorted(rows, key=lambda row: (-row.projected, -(row.forecast or 0.0), row.name))
