@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from keyplan_systems.ask_a_human.domain.questions import Question, Response, create, respond
+from keyplan_systems.ask_a_human.domain.questions import Question, Response, create, create_response
 from keyplan_systems.ask_a_human.domain.requests import AnswerRequest, Audience, QuestionRequest, QuestionType
 from keyplan_systems.ask_a_human.domain.scoring import AnswerFacts
 
@@ -39,7 +39,7 @@ def choice(**body: Any) -> Question:
 
 def response(to: Question, now_ms: int = NOON, person: str = PERSON, **body: object) -> Response:
     """Return an answer to the question."""
-    return respond(to, AnswerRequest.model_validate({"question_id": to.question_id, **body}), person, now_ms)
+    return create_response(to, AnswerRequest.model_validate({"question_id": to.question_id, **body}), person, now_ms)
 
 
 def text_response(text: str, response_time_ms: int | None = None) -> Response:

@@ -25,12 +25,12 @@ from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
+from keyplan_systems.ask_a_human.leaderboards import Ranking
 from keyplan_systems.ask_a_human.notifier import Notifier
 from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.outbox import OutboxNotifier
 from keyplan_systems.ask_a_human.push_worker import PushWorker
 from keyplan_systems.ask_a_human.service import Service
-from keyplan_systems.ask_a_human.standings import Ranking
 from keyplan_systems.ask_a_human.sweeper import Sweeper
 from keyplan_systems.web.server import Running
 
@@ -144,7 +144,7 @@ def staged(
 ) -> Iterator[Stage]:
     """Serve the API over a connection, on a real socket, behind one trusted proxy."""
     connection.create_tables(*TABLES)
-    service = Service.over(connection, clock, AddressLimits.over(connection, clock, settings))
+    service = Service.from_connection(connection, clock, AddressLimits.from_environment(connection, clock, settings))
 
     outbox = folder / "outbox.jsonl"
     with ExitStack() as stack:

@@ -163,7 +163,7 @@ def test_a_rotated_secret_can_be_used_first_by_concurrent_requests(stage: Stage)
 def test_the_operator_issues_a_secret_that_replaces_a_lost_one(address: str) -> None:
     with keyplan.connect(address) as connection:
         connection.create_tables(*TABLES)
-        agents = Service.over(connection, SystemClock()).agents
+        agents = Service.from_connection(connection, SystemClock()).agents
         old_secret = agents.register("bot")
         command = [sys.executable, "-m", "keyplan_systems.ask_a_human.agents", "issue"]
         ran = subprocess.run([*command, "bot", "--url", address], capture_output=True, text=True, check=False)
@@ -205,11 +205,11 @@ def test_the_asynchronous_client_registers_asks_and_rotates(stage: Stage) -> Non
 @pytest.mark.parametrize("text", ["20", "0/60", "20/0", "x/60"])
 def test_a_malformed_limit_of_addresses_is_rejected(text: str) -> None:
     with keyplan.connect(":memory:") as connection, pytest.raises(ValueError, match="KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT"):
-        AddressLimits.over(connection, SystemClock(), {"KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT": text})
+        AddressLimits.from_environment(connection, SystemClock(), {"KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT": text})
 
 
 def test_a_limit_of_addresses_can_be_disabled() -> None:
     with keyplan.connect(":memory:") as connection:
-        limits = AddressLimits.over(connection, SystemClock(), {"KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT": "off"})
+        limits = AddressLimits.from_environment(connection, SystemClock(), {"KEYPLAN_ASK_A_HUMAN_AGENT_LIMIT": "off"})
         for _ in range(30):
             limits.agents.take("10.0.0.1")

@@ -17,7 +17,7 @@ from tests.systems.served_engine import ServedEngine
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human import entities
-from keyplan_systems.ask_a_human.api_dependencies import address
+from keyplan_systems.ask_a_human.api_dependencies import client_address
 from keyplan_systems.ask_a_human.client import AgentClient
 from keyplan_systems.ask_a_human.client_errors import ValidationFailedError
 from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
@@ -160,7 +160,7 @@ def test_an_address_is_read_from_the_configured_number_of_trusted_proxies(
 ) -> None:
     headers = [(b"x-forwarded-for", line.encode()) for line in expected]
     request = Request({"type": "http", "headers": headers, "client": ("192.0.2.1", 50_000)})
-    assert [address(request, proxies) for proxies in range(len(by_proxies))] == by_proxies
+    assert [client_address(request, proxies) for proxies in range(len(by_proxies))] == by_proxies
 
 
 def test_days_and_nights_of_a_person_follow_the_zone_of_each_answer(

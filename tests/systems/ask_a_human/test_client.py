@@ -34,8 +34,8 @@ class Door:
     def __init__(self, url: str, time: Time, *, threads: bool) -> None:
         self._url, self._time, self._threads = url, time, threads
 
-    def submit(self, prompt: str = PROMPT, **wishes: Any) -> CreatedQuestion:
-        question = self._call("submit", prompt, **wishes)
+    def submit(self, prompt: str = PROMPT, **fields: Any) -> CreatedQuestion:
+        question = self._call("submit", prompt, **fields)
         assert isinstance(question, CreatedQuestion)
         return question
 
@@ -51,7 +51,7 @@ class Door:
 
     def _call(self, method: str, *arguments: Any, **named: Any) -> object:
         time = self._time
-        habits: dict[str, Any] = {"polling": STEADY, "chance": random.Random(5)}
+        habits: dict[str, Any] = {"polling": STEADY, "rng": random.Random(5)}
         if self._threads:
             with AgentClient(
                 self._url, "agent-7", sleep=time.sleep, monotonic=time.monotonic, epoch=time.epoch, **habits

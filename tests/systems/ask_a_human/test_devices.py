@@ -200,10 +200,10 @@ def test_the_limits_of_addresses_are_configurable(strict: Stage, clock: ManualCl
 @pytest.mark.parametrize("text", ["0", "-1", "x", "3/60"])
 def test_a_malformed_number_of_answers_per_address_is_rejected(text: str) -> None:
     with keyplan.connect(":memory:") as connection, pytest.raises(ValueError, match=PER_QUESTION_VARIABLE):
-        AddressLimits.over(connection, SystemClock(), {PER_QUESTION_VARIABLE: text})
+        AddressLimits.from_environment(connection, SystemClock(), {PER_QUESTION_VARIABLE: text})
 
 
 def test_answers_per_address_can_be_unlimited() -> None:
     with keyplan.connect(":memory:") as connection:
-        limits = AddressLimits.over(connection, SystemClock(), {PER_QUESTION_VARIABLE: "off"})
+        limits = AddressLimits.from_environment(connection, SystemClock(), {PER_QUESTION_VARIABLE: "off"})
         assert limits.answers_per_question is None

@@ -103,9 +103,9 @@ def test_lists_omit_questions_past_their_expiry_that_are_not_yet_removed(
     clock.advance(0.001)
     assert own() == {}
     clock.advance(23 * DAY - 0.001)
-    assert len(reviews.waiting(10)) == len(reviews.recent_answers(person, 10)) == 1
+    assert len(reviews.list_unreviewed(10)) == len(reviews.recent_answers(person, 10)) == 1
     clock.advance(0.001)
-    assert len(reviews.waiting(10)) == len(reviews.recent_answers(person, 10)) == 0
+    assert len(reviews.list_unreviewed(10)) == len(reviews.recent_answers(person, 10)) == 0
     assert len([item for item in items(engine, entities.questions) if "prompt" in item]) == 2
     assert (
         len([item for item in items(engine, entities.responses) if "ttl" in item and "COUNTER" not in str(item)]) == 2
@@ -180,7 +180,7 @@ def test_suspicious_answers_are_stored_rewarded_and_queued_for_review(stage: Sta
     assert stage.answer(text[1], "ada", answer="same  WORDS", response_time_ms=5_000).status_code == 201
     clock.advance(1)
     assert stage.answer(choice, "ada", selected_option=0, response_time_ms=1_999).status_code == 201
-    waiting = stage.service.reviews.waiting(10)
+    waiting = stage.service.reviews.list_unreviewed(10)
     assert [(flag.reason, flag.question) for flag in waiting] == [
         (Reason.SUSPICIOUS_TIMING, text[0]),
         (Reason.DUPLICATE_CONTENT, text[1]),
@@ -192,7 +192,9 @@ def test_suspicious_answers_are_stored_rewarded_and_queued_for_review(stage: Sta
     assert decided is not None
     assert (decided.reviewed, decided.action) == (True, Action.REJECTED)
     assert decided.reviewed_at == "2026-02-02T12:00:12.000Z"
-    assert [flag.flag_id for flag in stage.service.reviews.waiting(10)] == [flag.flag_id for flag in waiting[1:]]
+    assert [flag.flag_id for flag in stage.service.reviews.list_unreviewed(10)] == [
+        flag.flag_id for flag in waiting[1:]
+    ]
     assert stage.service.reviews.decide(fake_id(), Action.APPROVED) is None
     recent = stage.service.reviews.recent_answers(fingerprint_hash("ada"), 2)
     assert [answer.question_id for answer in recent] == [choice, text[1]]
@@ -209,7 +211,7 @@ def test_the_fifth_minimal_answer_in_a_row_is_flagged_as_a_pattern(
     for number in range(answers):
         clock.advance(61)
         stage.answer(stage.create_question(agent=f"agent-{number}"), "ada", answer="abcde"[number])
-    reasons = [flag.reason for flag in stage.service.reviews.waiting(10)]
+    reasons = [flag.reason for flag in stage.service.reviews.list_unreviewed(10)]
     assert reasons == ([Reason.PATTERN_MATCH] if answers == 5 else [])
 
 

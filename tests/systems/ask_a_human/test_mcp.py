@@ -25,7 +25,7 @@ from keyplan_systems.ask_a_human import mcp
 from keyplan_systems.ask_a_human.client import AgentClient, AsyncAgentClient
 from keyplan_systems.ask_a_human.client_errors import AskError
 from keyplan_systems.ask_a_human.client_flow import Polling
-from keyplan_systems.ask_a_human.example_agent import Facts, ask_about_drafts, chosen, drafts
+from keyplan_systems.ask_a_human.example_agent import ReleaseNote, ask_about_drafts, best_draft, drafts
 from keyplan_systems.ask_a_human.seed import QUESTIONS, ask_all
 from keyplan_systems.commands import ask_mcp
 
@@ -214,7 +214,7 @@ def test_the_http_transport_rejects_other_host_names(stage: Stage) -> None:
 
 
 def test_the_example_agent_prints_the_preferred_draft(stage: Stage) -> None:
-    texts = drafts(Facts())
+    texts = drafts(ReleaseNote())
     people = iter(["ada", "ben", "cleo"])
 
     def vote() -> None:
@@ -226,14 +226,14 @@ def test_the_example_agent_prints_the_preferred_draft(stage: Stage) -> None:
     async def run() -> tuple[str, str]:
         with over_stdio(stage) as server:
             async with Client(server) as client:
-                first = await ask_about_drafts(client, Facts(), people=3, wait_s=0, key="drafts")
+                first = await ask_about_drafts(client, ReleaseNote(), people=3, wait_s=0, key="drafts")
                 await anyio.to_thread.run_sync(vote)
-                return first, await ask_about_drafts(client, Facts(), people=3, wait_s=0, key="drafts")
+                return first, await ask_about_drafts(client, ReleaseNote(), people=3, wait_s=0, key="drafts")
 
     before, after = anyio.run(run)
     assert before.startswith("Nobody has answered yet.")
     assert after == f"2 of 3 people prefer:\n{texts[1]}"
-    assert chosen(texts, {}) is None
+    assert best_draft(texts, {}) is None
 
 
 def test_the_seeder_asks_each_question_once(stage: Stage) -> None:

@@ -80,7 +80,7 @@ def question_ids_sent(service: Scripted) -> list[str]:
     return [message.question_id for message in service.sent]
 
 
-@pytest.mark.parametrize("kind", [0, 1, 2])  # at any position among the errands, whose order is undefined
+@pytest.mark.parametrize("kind", [0, 1, 2])  # at any position among the tasks, whose order is undefined
 def test_a_round_with_an_unreadable_question_is_repeated_and_no_other_is_lost(stage: Stage, kind: int) -> None:
     audience(stage, 9)
     question_ids = [stage.create_question(min_responses=1) for _ in range(3)]

@@ -32,7 +32,7 @@ def flagged(address: str) -> list[str]:
     """Return the questions that Ada has answered too fast, oldest first."""
     with keyplan.connect(address) as connection:
         connection.create_tables(*TABLES)
-        service, question_ids = Service.over(connection, SystemClock()), []
+        service, question_ids = Service.from_connection(connection, SystemClock()), []
         for number in range(2):
             request = QuestionRequest(
                 prompt="Which label is clearer?", type=QuestionType.TEXT, audience=[Audience.PRODUCT]

@@ -24,7 +24,7 @@ from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Delivere
 from keyplan_systems.ask_a_human.domain.refusals import InvalidRequestError
 from keyplan_systems.ask_a_human.notifier import PushMessage
 from keyplan_systems.ask_a_human.outbox import OutboxNotifier
-from keyplan_systems.ask_a_human.web_push import Dispatcher, Target, WebPushNotifier
+from keyplan_systems.ask_a_human.web_push import Dispatcher, PushTarget, WebPushNotifier
 from keyplan_systems.web.files import KeyFileError
 from keyplan_systems.web.secret import Secret
 
@@ -44,7 +44,7 @@ def browser_keys() -> FakeBrowser:
 
 
 def message(to: FakeBrowser) -> PushMessage:
-    token = Target.read(to.subscription).text
+    token = PushTarget.parse(to.subscription).text
     return PushMessage(token, "q-1", "Somebody asks", "Which label is clearer?", "https://ask.example/q-1", 1800)
 
 
@@ -117,7 +117,7 @@ def test_nothing_is_sent_to_hosts_other_than_push_services(endpoint: str, tmp_pa
 )  # fmt: skip
 def test_an_invalid_subscription_is_rejected(change: dict[str, Any], browser_keys: FakeBrowser, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="subscription"):
-        Target.read({**browser_keys.subscription, **change})
+        PushTarget.parse({**browser_keys.subscription, **change})
     stored = replace(message(browser_keys), token=json.dumps({**browser_keys.subscription, **change}))
     (outcome,) = sent(FakePushService(), tmp_path, stored)
     assert isinstance(outcome, DeadToken)
@@ -148,11 +148,11 @@ def test_other_tokens_go_to_the_other_notifier(browser_keys: FakeBrowser, tmp_pa
 
 
 def test_the_servers_key_is_private_in_its_folder_or_derived_from_the_shared_secret(tmp_path: Path) -> None:
-    first = web_push.public_text(web_push.server_key(tmp_path))
-    assert web_push.public_text(web_push.server_key(tmp_path)) == first
+    first = web_push.public_key_text(web_push.server_key(tmp_path))
+    assert web_push.public_key_text(web_push.server_key(tmp_path)) == first
     assert (tmp_path / web_push.KEY_FILE).stat().st_mode & 0o077 == 0
     replicas = [web_push.server_key(tmp_path / name, Secret(b"shared" * 6)) for name in ("a", "b")]
-    assert len({web_push.public_text(key) for key in replicas} | {first}) == 2
+    assert len({web_push.public_key_text(key) for key in replicas} | {first}) == 2
     (tmp_path / web_push.KEY_FILE).chmod(0o644)
     with pytest.raises(KeyFileError, match="read by others"):
         web_push.server_key(tmp_path)
@@ -189,7 +189,7 @@ STUB = """(([subscription, permission]) => {
 
 @pytest.fixture
 def site(stage: Stage, windows: Windows, tmp_path: Path) -> Iterator[PageSite]:
-    with page_site(stage, windows, web_push.public_text(web_push.server_key(tmp_path))) as site:
+    with page_site(stage, windows, web_push.public_key_text(web_push.server_key(tmp_path))) as site:
         yield site
 
 

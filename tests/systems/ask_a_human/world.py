@@ -10,14 +10,14 @@ from keyplan_systems.ask_a_human.domain import boards, limits, notifications, qu
 from keyplan_systems.ask_a_human.domain.boards import Period
 from keyplan_systems.ask_a_human.domain.refusals import AlreadyAnsweredError, QuestionNotFoundError, RefusedError
 from keyplan_systems.ask_a_human.simulation.actions import Action, Answer, Ask, Subscribe
-from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor
+from keyplan_systems.ask_a_human.simulation.auditor import AcceptedReply, Auditor
 
 
 class World:
     """Single process, single thread, no network: the effects of the rules alone on a day."""
 
     def __init__(self, seed: int, auditor: Auditor, *, push_every: int = 4) -> None:
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.auditor = auditor
         self.push_every = push_every
         self.ids: dict[int, str] = {}
@@ -48,9 +48,9 @@ class World:
         try:
             question_id = self._create(action)
         except RefusedError as refused:
-            self.auditor.ask_refused(action, refused.code)
+            self.auditor.record_refused_question(action, refused.code)
             return
-        self.auditor.asked(action, question_id)
+        self.auditor.record_question(action, question_id)
         if self.ids.get(action.ref) != question_id:
             self.ids[action.ref], self.refs[question_id] = question_id, action.ref
             if action.ref % self.push_every == 0:
@@ -61,13 +61,13 @@ class World:
         request = requests.parse(requests.QuestionRequest, action.body)
         key = requests.idempotency_key(request.idempotency_key, None)
         previous = self.keys.get((action.agent, key)) if key is not None else None
-        if (again := questions.repeated(previous, request.digest(), now_ms)) is not None:
+        if (again := questions.repeated_question_id(previous, request.digest(), now_ms)) is not None:
             return again
         self._limit(limits.QUESTIONS, action.agent, now_ms)
         self._sweep(action.agent, now_ms)
         if len(self.open[action.agent]) >= limits.OPEN_QUESTIONS_MAX:
             raise limits.quota_refusal()
-        question = questions.create(request, action.agent, questions.new_question_id(self.chance), key, now_ms)
+        question = questions.create(request, action.agent, questions.new_question_id(self.rng), key, now_ms)
         self.questions[question.question_id] = question
         self.open[action.agent].add(question.question_id)
         if key is not None:
@@ -76,7 +76,7 @@ class World:
 
     def _sweep(self, agent: str, now_ms: int) -> None:
         for question_id in sorted(self.open[agent]):
-            if (expired := questions.expired(self.questions[question_id], now_ms)) is not None:
+            if (expired := questions.expire(self.questions[question_id], now_ms)) is not None:
                 self.questions[question_id] = expired
                 self.open[agent].discard(question_id)
 
@@ -84,16 +84,16 @@ class World:
         try:
             scored = self._respond(action)
         except RefusedError as refused:
-            self.auditor.answer_refused(action, refused.code)
+            self.auditor.record_refused_answer(action, refused.code)
             return
-        acknowledged = Acknowledged(scored.points.earned, scored.new_badges, scored.stats.total_points)
-        self.auditor.answered(action, acknowledged)
+        acknowledged = AcceptedReply(scored.points.earned, scored.new_badges, scored.stats.total_points)
+        self.auditor.record_answer(action, acknowledged)
 
-    def _respond(self, action: Answer) -> scoring.Scored:
+    def _respond(self, action: Answer) -> scoring.ScoredAnswer:
         now_ms, person = action.at_ms, requests.fingerprint_hash(action.person)
         self.people[person] = action.person
         question = self.questions.get(self.ids.get(action.ref, ""))
-        if question is None or questions.removable(question, now_ms):
+        if question is None or questions.is_removable(question, now_ms):
             raise QuestionNotFoundError("no such question")
         after = self.after_answer(question, now_ms)
         if self.seen(questions.response_id(question.question_id, person)):
@@ -101,28 +101,28 @@ class World:
         self._limit(limits.RESPONSES, person, now_ms)
         self._limit(limits.RESPONSE_PACE, person, now_ms)
         body = {**action.body, "question_id": question.question_id}
-        response = questions.respond(question, requests.parse(requests.AnswerRequest, body), person, now_ms)
+        response = questions.create_response(question, requests.parse(requests.AnswerRequest, body), person, now_ms)
         self.responses[response.response_id] = response
         self.questions[question.question_id] = after
         if not after.status.answerable:
             self.open[question.agent_id].discard(question.question_id)
         result = self.told.get((question.question_id, person))
-        return self._score(scoring.facts(question, response, ZoneInfo(action.zone), result), person, now_ms)
+        return self._score(scoring.answer_facts(question, response, ZoneInfo(action.zone), result), person, now_ms)
 
     def after_answer(self, question: questions.Question, now_ms: int) -> questions.Question:
         """Return the question after an answer; a hook for tests that violate rules."""
-        return questions.answered(question, now_ms)
+        return questions.add_answer(question, now_ms)
 
     def seen(self, response_id: str) -> bool:
         """Return True if the person answered this question; a hook for tests that violate rules."""
         return response_id in self.responses
 
-    def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.Scored:
+    def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.ScoredAnswer:
         """Return the score of an answer; a hook for tests that violate rules."""
         return scoring.apply_answer(stats, facts, now_ms)
 
-    def _score(self, facts: scoring.AnswerFacts, person: str, now_ms: int) -> scoring.Scored:
-        scored = self.score(self.stats.get(person) or scoring.fresh(person, now_ms), facts, now_ms)
+    def _score(self, facts: scoring.AnswerFacts, person: str, now_ms: int) -> scoring.ScoredAnswer:
+        scored = self.score(self.stats.get(person) or scoring.new_stats(person, now_ms), facts, now_ms)
         self.stats[person] = scored.stats
         for period in Period:
             self._place(boards.period_key(period, now_ms), boards.row(scored.stats, period, now_ms))
@@ -148,12 +148,14 @@ class World:
         self.people[person] = action.person
         subscription = notifications.subscribe(request, person, previous, action.at_ms)
         self.subscriptions[subscription.subscription_id] = subscription
-        self.auditor.subscribed(action)
+        self.auditor.record_subscription(action)
 
     def _push(self, question: questions.Question, now_ms: int) -> None:
-        sample = notifications.Reservoir[notifications.Subscription](notifications.target(question), self.chance)
+        sample = notifications.Reservoir[notifications.Subscription](notifications.recipient_count(question), self.rng)
         sample.offer(
-            subscription for subscription in self.subscriptions.values() if notifications.eligible(subscription, now_ms)
+            subscription
+            for subscription in self.subscriptions.values()
+            if notifications.is_eligible(subscription, now_ms)
         )
         for recipient in sample.sample():
             claimed = self.claim(recipient, now_ms)
@@ -161,7 +163,7 @@ class World:
             self.subscriptions[recipient.subscription_id] = claimed
             self.told[question.question_id, recipient.fingerprint_hash] = now_ms
             person, ref = self.people[recipient.fingerprint_hash], self.refs[question.question_id]
-            self.auditor.notified(recipient.fcm_token, person, ref, now_ms)
+            self.auditor.record_notification(recipient.fcm_token, person, ref, now_ms)
 
     def claim(self, subscription: notifications.Subscription, now_ms: int) -> notifications.Subscription | None:
         """Return the subscription as notified; a hook for tests that violate rules."""

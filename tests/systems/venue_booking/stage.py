@@ -129,7 +129,7 @@ def code_of(caller: Caller, query: str, **variables: Any) -> str:
 def staged(connection: Connection, clock: Clock, folder: Path, rules: Venue | None = None) -> Iterator[Stage]:
     """Serve the API over a connection, on a real socket."""
     connection.create_tables(venue)
-    service = Service.over(connection, clock, rules or VENUE)
+    service = Service.from_connection(connection, clock, rules or VENUE)
     stage = Stage(clock=clock, key=development_key(folder), audience=AUDIENCE, connection=connection, service=service)
     with stage.serve(application(service, stage.verifier, clock, {"table": well})):
         yield stage

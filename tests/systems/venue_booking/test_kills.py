@@ -42,7 +42,7 @@ from keyplan_systems.venue_booking.service import Service
 from keyplan_systems.venue_booking.service_users import Person
 
 connection = keyplan.connect(sys.argv[1])
-service = Service.over(connection, SystemClock(), Venue(letters_per_user=10_000, letters_per_address=10_000))
+service = Service.from_connection(connection, SystemClock(), Venue(letters_per_user=10_000, letters_per_address=10_000))
 admin = Actor("root", Role.ADMIN)
 # One more day, so that the first date is still far enough away should midnight come meanwhile.
 first = service.base.venue.earliest_date(service.base.now()) + timedelta(days=1)

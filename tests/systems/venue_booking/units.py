@@ -52,7 +52,7 @@ def house() -> Iterator[House]:
     with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, connected(engine, clock) as below:
         connection, counting = metered(below)
         connection.create_tables(venue)
-        service = Service.over(connection, clock, VENUE)
+        service = Service.from_connection(connection, clock, VENUE)
         bookings = [_request(service, day) for day in range(10)]
         approved = [service.bookings.decide(ROOT, booking_id, Action.APPROVE) for booking_id in bookings]
         event = approved[0].event_id

@@ -48,7 +48,9 @@ class AddressLimits:
     """
 
     @classmethod
-    def over(cls, connection: Connection, clock: Clock, environment: Mapping[str, str] | None = None) -> AddressLimits:
+    def from_environment(
+        cls, connection: Connection, clock: Clock, environment: Mapping[str, str] | None = None
+    ) -> AddressLimits:
         """Return limits whose request counters are stored in the database of `connection`.
 
         Environment variables, such as the one named in AGENTS_VARIABLE, override the default limits. Raises ValueError
@@ -62,12 +64,12 @@ class AddressLimits:
         return cls(agents, devices, answers, _per_question(os.environ if environment is None else environment))
 
     @classmethod
-    def off(cls, connection: Connection, clock: Clock) -> AddressLimits:
+    def unlimited(cls, connection: Connection, clock: Clock) -> AddressLimits:
         """Return limits that never reject a request. Use them for a service that is called within this process instead
         of over HTTP.
         """
-        unlimited = SharedLimit(connection, clock, None)
-        return cls(unlimited, unlimited, unlimited, None)
+        no_limit = SharedLimit(connection, clock, None)
+        return cls(no_limit, no_limit, no_limit, None)
 
 
 def _per_question(environment: Mapping[str, str]) -> int | None:

@@ -13,7 +13,7 @@ from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotF
 from keyplan.clock import SystemClock
 from keyplan.errors import KeyplanError
 from keyplan_systems.ask_a_human import design_questions
-from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError
+from keyplan_systems.ask_a_human.base import ATTEMPTS, TRANSIENT, Base, BusyError
 from keyplan_systems.ask_a_human.domain import credentials
 from keyplan_systems.ask_a_human.domain.refusals import AgentIdTakenError
 from keyplan_systems.ask_a_human.domain.timestamps import iso
@@ -34,10 +34,10 @@ class Agents:
         Raises AgentIdTakenError if the ID is already registered.
         """
         secret = credentials.new_secret("agent")
-        hashed = credentials.secret_hash(secret)
-        new = Agent(agent=agent, secret_hash=hashed, registered_at=iso(self._base.now_ms))
+        secret_hash = credentials.secret_hash(secret)
+        record = Agent(agent=agent, secret_hash=secret_hash, registered_at=iso(self._base.now_ms))
         try:
-            self._base.decide(design_questions.add_agent(new))
+            self._base.write(design_questions.add_agent(record))
         except AlreadyExistsError as error:
             message = "this agent id is registered or in use: choose another one"
             raise AgentIdTakenError(message, {"field": "agent_id", "constraint": "unique"}) from error
@@ -48,18 +48,18 @@ class Agents:
 
         When the new secret from a rotation is first used, the previous secret becomes invalid.
         """
-        hashed = credentials.secret_hash(secret)
+        secret_hash = credentials.secret_hash(secret)
         for attempt in range(ATTEMPTS):
             stored = self._connection.run(design_questions.agent_by_id(agent))
             if stored is None:
                 return False
-            if credentials.is_secret_of(hashed, stored.secret_hash):
+            if credentials.hashes_match(secret_hash, stored.secret_hash):
                 return True
-            if not credentials.is_secret_of(hashed, stored.next_secret_hash):
+            if not credentials.hashes_match(secret_hash, stored.next_secret_hash):
                 return False
             try:
-                self._base.decide(design_questions.confirm_secret(agent, hashed))
-            except (ConditionFailedError, NotFoundError, *PASSING):  # confirmed or replaced by a concurrent request
+                self._base.write(design_questions.confirm_secret(agent, secret_hash))
+            except (ConditionFailedError, NotFoundError, *TRANSIENT):  # confirmed or replaced by a concurrent request
                 self._base.back_off(attempt)
             else:
                 return True
@@ -72,7 +72,7 @@ class Agents:
         out.
         """
         secret = credentials.new_secret("agent")
-        self._base.decide(design_questions.rotate_secret(agent, credentials.secret_hash(secret)))
+        self._base.write(design_questions.rotate_secret(agent, credentials.secret_hash(secret)))
         return secret
 
     def issue(self, agent: str) -> str | None:
@@ -83,7 +83,7 @@ class Agents:
         """
         secret = credentials.new_secret("agent")
         try:
-            self._base.decide(design_questions.issue_secret(agent, credentials.secret_hash(secret)))
+            self._base.write(design_questions.issue_secret(agent, credentials.secret_hash(secret)))
         except NotFoundError:
             return None
         return secret

@@ -13,11 +13,19 @@ from keyplan.client.errors import ConditionFailedError, TransactionFailedError
 from keyplan.design.declaring.patterns import Call
 from keyplan_systems.ask_a_human import design_people, design_push, design_questions, design_responses, records
 from keyplan_systems.ask_a_human.address_limits import AddressLimits
-from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, STALE, Base, BusyError, log_unreadable, readable
-from keyplan_systems.ask_a_human.design_questions import Counted
+from keyplan_systems.ask_a_human.base import (
+    ATTEMPTS,
+    STALE,
+    TRANSIENT,
+    Base,
+    BusyError,
+    convert_readable,
+    log_unreadable,
+)
+from keyplan_systems.ask_a_human.design_questions import AnswerEffect
 from keyplan_systems.ask_a_human.devices import Identity
 from keyplan_systems.ask_a_human.domain import abuse, boards, limits, questions, requests, scoring
-from keyplan_systems.ask_a_human.domain.abuse import Assessment, Past
+from keyplan_systems.ask_a_human.domain.abuse import AnswerHistory, Assessment
 from keyplan_systems.ask_a_human.domain.boards import Period
 from keyplan_systems.ask_a_human.domain.limits import Allowance
 from keyplan_systems.ask_a_human.domain.questions import Question, Response
@@ -27,7 +35,7 @@ from keyplan_systems.ask_a_human.domain.refusals import (
     InvalidRequestError,
 )
 from keyplan_systems.ask_a_human.domain.requests import AnswerRequest, Audience
-from keyplan_systems.ask_a_human.domain.scoring import Reply, Scored
+from keyplan_systems.ask_a_human.domain.scoring import Reply, ScoredAnswer
 from keyplan_systems.ask_a_human.domain.timestamps import SECOND_MS, iso, parse_iso
 from keyplan_systems.ask_a_human.entities import Question as StoredQuestion
 from keyplan_systems.ask_a_human.entities import Response as StoredResponse
@@ -49,7 +57,7 @@ class AnswerResult:
     allowance: Allowance | None
 
     @property
-    def repeated(self) -> bool:
+    def is_repeat(self) -> bool:
         """Whether an earlier request already stored this answer."""
         return self.allowance is None
 
@@ -90,9 +98,9 @@ class Answers:
 
     def _page(self, call: Call[Page[StoredQuestion]], limit: int, cursor: str | None) -> Page[Question]:
         page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
-        return Page(tuple(readable(records.question, page)), page.cursor)
+        return Page(tuple(convert_readable(records.question, page)), page.cursor)
 
-    def answered(self, caller: Identity) -> frozenset[str]:
+    def answered_question_ids(self, caller: Identity) -> frozenset[str]:
         """Return the IDs of the questions that the caller answered most recently.
 
         The IDs are read from an index that is eventually consistent, so a question that was just answered can be
@@ -102,7 +110,7 @@ class Answers:
         page = self._connection.run(call, limit=RECENT_ANSWERS, unreadable=log_unreadable)
         return frozenset(question.question_id for question in page)
 
-    def own(self, question_id: str, caller: Identity) -> tuple[Response, Reply | None] | None:
+    def find_answer(self, question_id: str, caller: Identity) -> tuple[Response, Reply | None] | None:
         """Return the caller's answer to a question and the reply to that answer, or None if the caller has not
         answered.
 
@@ -114,7 +122,7 @@ class Answers:
         is_own = caller.device is not None and stored.device == caller.device
         return records.response(stored), records.reply(stored) if is_own else None
 
-    def look(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
+    def view(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
         """Return a question, and whether the caller can answer it. The second element is True if the question is open
         and the caller has not answered it.
 
@@ -144,15 +152,20 @@ class Answers:
             now_ms = self._base.now_ms
             question = self._base.question(question_id, now_ms)
             stored_response = self._response(question_id, caller)
-            if stored_response is not None and (repeated := _repeated(stored_response, caller, body)) is not None:
-                return repeated
+            if (
+                stored_response is not None
+                and (repeated_result := _repeated_result(stored_response, caller, body)) is not None
+            ):
+                return repeated_result
             questions.require_answerable(question, now_ms)
             if stored_response is not None:
                 raise AlreadyAnsweredError("you have answered this question", {"question_id": question_id})
-            allowance = allowance or self._counted(caller.person, address)
+            allowance = allowance or self._count_request(caller.person, address)
             content = requests.parse(AnswerRequest, body)
-            response = questions.respond(question, content, caller.person, now_ms, fingerprint=caller.fingerprint)
-            scored = self._stored(question, response, zone, now_ms, device=caller.device, address=address)
+            response = questions.create_response(
+                question, content, caller.person, now_ms, fingerprint=caller.fingerprint
+            )
+            scored = self._store_answer(question, response, zone, now_ms, device=caller.device, address=address)
             if scored is not None:
                 return AnswerResult(response, scored.reply, allowance)
             self._base.back_off(attempt)
@@ -162,14 +175,14 @@ class Answers:
         response_id = questions.response_id(question_id, caller.fingerprint)
         return self._connection.run(design_responses.response_of(question_id, response_id))
 
-    def _counted(self, person: str, address: str | None) -> Allowance:
+    def _count_request(self, person: str, address: str | None) -> Allowance:
         self._base.count(limits.RESPONSE_PACE, person)  # first, so that rejection does not use up the hourly limit
         allowance = self._base.count(limits.RESPONSES, person)
         if address is not None:  # checked last, because other users behind the address share the limit
             self._limits.answers.take(address)
         return allowance
 
-    def _stored(
+    def _store_answer(
         self,
         question: Question,
         response: Response,
@@ -178,7 +191,7 @@ class Answers:
         *,
         device: str | None,
         address: str | None,
-    ) -> Scored | None:
+    ) -> ScoredAnswer | None:
         """Write an answer in a transaction, and return the user's changed record with the points and badges for the
         answer. Return None if an item on which the points depend has changed since it was read.
         """
@@ -186,29 +199,31 @@ class Answers:
         stored_stats = self._connection.run(design_people.stats_of_user(person))
         notice = self._connection.run(design_push.notice_of(question.question_id, person))
         notified_at_ms = None if notice is None else parse_iso(notice.notified_at)
-        facts = scoring.facts(question, response, zone, notified_at_ms)
-        before = scoring.fresh(person, now_ms) if stored_stats is None else records.stats(stored_stats)
-        scored = scoring.apply_answer(before, facts, now_ms)
-        stored = records.stored_response(response, device, scored.reply)
+        facts = scoring.answer_facts(question, response, zone, notified_at_ms)
+        stats = scoring.new_stats(person, now_ms) if stored_stats is None else records.stats(stored_stats)
+        scored = scoring.apply_answer(stats, facts, now_ms)
+        stored_response = records.stored_response(response, device, scored.reply)
         assessment = abuse.assess(
-            Past() if stored_stats is None else records.past(stored_stats), question.type, response
+            AnswerHistory() if stored_stats is None else records.answer_history(stored_stats), question.type, response
         )
-        most = None if address is None else self._limits.answers_per_question
-        quota = None if most is None else (f"answers_by_address#{question.question_id}#{address}", most)
+        max_answers = None if address is None else self._limits.answers_per_question
+        quota = None if max_answers is None else (f"answers_by_address#{question.question_id}#{address}", max_answers)
         try:
-            self._connection.run(_transaction(question, stored, scored, assessment, stored_stats, now_ms, quota))
-        except TransactionFailedError as failed:
-            reasons = [reason for reason in failed.reasons if reason is not None]
-            if quota is not None and len(reasons) == 1 and isinstance(failed.reasons[-1], ConditionFailedError):
-                message = f"at most {most} answers to a question are accepted from one network address"
-                raise AddressQuotaError(message, {"max": most}) from failed
-            if reasons and all(isinstance(reason, (*STALE, *PASSING)) for reason in reasons):
+            self._connection.run(
+                _transaction(question, stored_response, scored, assessment, stored_stats, now_ms, quota)
+            )
+        except TransactionFailedError as error:
+            reasons = [reason for reason in error.reasons if reason is not None]
+            if quota is not None and len(reasons) == 1 and isinstance(error.reasons[-1], ConditionFailedError):
+                message = f"at most {max_answers} answers to a question are accepted from one network address"
+                raise AddressQuotaError(message, {"max": max_answers}) from error
+            if reasons and all(isinstance(reason, (*STALE, *TRANSIENT)) for reason in reasons):
                 return None
             raise
         return scored
 
 
-def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> AnswerResult | None:
+def _repeated_result(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> AnswerResult | None:
     """Return the original reply if the request repeats the answer in `stored`, or None otherwise.
 
     A request is a repetition if it comes from the same device and has the same content.
@@ -226,35 +241,35 @@ def _repeated(stored: StoredResponse, caller: Identity, body: Mapping[str, objec
 def _transaction(  # noqa: PLR0917 - the parts of one answer
     question: Question,
     response: StoredResponse,
-    scored: Scored,
+    scored: ScoredAnswer,
     assessment: Assessment,
-    known: UserStats | None,
+    stored_stats: UserStats | None,
     now_ms: int,
     quota: tuple[str, int] | None,
 ) -> Call[None]:
-    after = questions.answered(question, now_ms)
-    stats = records.stored_stats(scored.stats, assessment.past, 0 if known is None else known.version)
+    answered_question = questions.add_answer(question, now_ms)
+    stats = records.stored_stats(scored.stats, assessment.history, 0 if stored_stats is None else stored_stats.version)
     return design_people.answer_question(
         response,
-        Counted(
+        AnswerEffect(
             question_id=question.question_id,
             before=question.current_responses,
             now_s=now_ms // SECOND_MS,
-            current_responses=after.current_responses,
-            need=questions.need(after),
-            status=after.status,
-            closed_at=None if after.closed_at_ms is None else iso(after.closed_at_ms),
-            ttl=questions.ttl_s(after),
+            current_responses=answered_question.current_responses,
+            need=questions.need(answered_question),
+            status=answered_question.status,
+            closed_at=None if answered_question.closed_at_ms is None else iso(answered_question.closed_at_ms),
+            ttl=questions.ttl_s(answered_question),
         ),
-        first=[stats] if known is None else [],
-        later=[] if known is None else [stats],
+        first=[stats] if stored_stats is None else [],
+        later=[] if stored_stats is None else [stats],
         rows=[records.stored_row(boards.row(scored.stats, period, now_ms), period, now_ms) for period in Period],
         flags=[
             records.stored_flag(flag) for flag in abuse.flags(records.response(response), assessment.reasons, now_ms)
         ],
-        ended=[] if after.status.answerable else [question.agent_id],
-        done=[] if after.status.answerable else [question.question_id],
+        ended=[] if answered_question.status.answerable else [question.agent_id],
+        done=[] if answered_question.status.answerable else [question.question_id],
         windows=[] if quota is None else [quota[0]],
         allowed=0 if quota is None else quota[1],
-        windows_end=questions.ttl_s(after),
+        windows_end=questions.ttl_s(answered_question),
     )

@@ -12,18 +12,18 @@ from keyplan_systems.ask_a_human import serializers
 from keyplan_systems.ask_a_human.api_dependencies import (
     STYLE,
     TRANSLATIONS,
-    Authenticated,
-    Counting,
+    AddressRateLimit,
+    AgentAuthentication,
     Cursor,
+    DeviceIdentity,
     Fingerprint,
-    FromAnybody,
-    FromDevice,
-    FromPerson,
-    PerAddress,
-    Polling,
+    OptionalIdentity,
+    PersonIdentity,
+    PollingAgent,
+    SharedAddressRateLimit,
     Zone,
-    address,
-    show_allowance,
+    client_address,
+    set_rate_limit_headers,
 )
 from keyplan_systems.ask_a_human.devices import Identity
 from keyplan_systems.ask_a_human.domain import limits, requests
@@ -45,10 +45,10 @@ from keyplan_systems.ask_a_human.shapes import (
     AcceptedAnswer,
     DeviceCredentials,
     Feed,
+    LeaderboardView,
     ListedQuestions,
-    ShownBoard,
-    ShownStats,
-    ShownSubscription,
+    StatsView,
+    SubscriptionView,
     ViewedQuestion,
 )
 from keyplan_systems.ask_a_human.wire import AgentCredentials, AgentQuestion, CreatedQuestion
@@ -75,7 +75,7 @@ def application(service: Service, checks: Mapping[str, Check], trusted_proxies: 
     """Return the FastAPI application that serves the HTTP API.
 
     `checks` are the health checks by name. `trusted_proxies` is the number of trusted proxies in front of the API; see
-    `api_dependencies.address`.
+    `api_dependencies.client_address`.
     """
     app = web_application(
         "Ask a Human", style=STYLE, translations=TRANSLATIONS, checks=checks, clock=service.base.clock
@@ -87,8 +87,8 @@ def application(service: Service, checks: Mapping[str, Check], trusted_proxies: 
 def agent_routes(service: Service, trusted_proxies: int) -> APIRouter:
     """Return the routes for agents: registration, secret rotation, and submitting, reading and listing questions."""
     router = api_router(prefix="/agent", tags=["agents"])
-    authenticated = Authenticated(service.agents)
-    polling: Any = Depends(Polling(service.base, authenticated))
+    authenticated = AgentAuthentication(service.agents)
+    polling: Any = Depends(PollingAgent(service.base, authenticated))
     _add_registration(router, service, trusted_proxies, polling)
     _add_asking(router, service, Depends(authenticated))
     _add_polling(router, service, polling)
@@ -101,7 +101,7 @@ def _add_registration(router: APIRouter, service: Service, trusted_proxies: int,
         status_code=201,
         response_model=AgentCredentials,
         summary="Register an agent; its secret is shown once",
-        dependencies=[Depends(PerAddress(service.limits.agents, trusted_proxies))],
+        dependencies=[Depends(SharedAddressRateLimit(service.limits.agents, trusted_proxies))],
     )
     def register(registration: Annotated[AgentRegistration, Body(examples=[REGISTER_EXAMPLE])]) -> AgentCredentials:
         agent_id = registration.agent_id or str(uuid.uuid4())
@@ -119,18 +119,18 @@ def _add_registration(router: APIRouter, service: Service, trusted_proxies: int,
 def _add_asking(router: APIRouter, service: Service, authenticated: Any) -> None:
     @router.post("/questions", status_code=201, response_model=CreatedQuestion, summary="Ask people a question")
     def ask(
-        http: Request,
+        request: Request,
         response: Response,
         question: Annotated[QuestionRequest, Body(examples=[ASK_EXAMPLE])],
         agent: str = authenticated,
-        in_header: IdempotencyHeader = None,
+        header_key: IdempotencyHeader = None,
     ) -> CreatedQuestion:
-        key = requests.idempotency_key(question.idempotency_key, in_header)
+        key = requests.idempotency_key(question.idempotency_key, header_key)
         result = service.questions.ask(agent, question, key)
-        show_allowance(response, result.allowance)
-        if result.repeated:
+        set_rate_limit_headers(response, result.allowance)
+        if result.is_repeat:
             response.headers[REPLAYED_HEADER] = "true"
-        poll_url = f"{http.scope.get('root_path', '')}/agent/questions/{result.question.question_id}"
+        poll_url = f"{request.scope.get('root_path', '')}/agent/questions/{result.question.question_id}"
         return serializers.created_question(result.question, poll_url, service.base.now_ms)
 
 
@@ -146,15 +146,15 @@ def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
         return serializers.agent_question(question, responses, service.base.now_ms)
 
     @router.get("/questions", response_model=ListedQuestions, summary="List the agent's questions, newest first")
-    def own(
+    def list_questions(
         agent: str = polling,
         limit: Annotated[int, Query(ge=1, le=50)] = 20,
         cursor: Cursor = None,
     ) -> ListedQuestions:
-        page = service.questions.own(agent, limit, cursor)
+        page = service.questions.list_for_agent(agent, limit, cursor)
         now_ms = service.base.now_ms
         return ListedQuestions(
-            questions=[serializers.listed_question(listed, now_ms) for listed in page], cursor=page.cursor
+            questions=[serializers.listed_question(question, now_ms) for question in page], cursor=page.cursor
         )
 
 
@@ -163,16 +163,16 @@ def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
     leaderboards.
     """
     router = api_router(prefix="/human", tags=["people"])
-    reading = Depends(Counting(service.base, limits.HUMAN_READS, trusted_proxies))
-    from_device = FromDevice(service.devices)
-    from_person = FromPerson(from_device)
+    reading = Depends(AddressRateLimit(service.base, limits.HUMAN_READS, trusted_proxies))
+    device_identity = DeviceIdentity(service.devices)
+    person_identity = PersonIdentity(device_identity)
     _add_devices(router, service, trusted_proxies)
-    _add_questions(router, service, reading, Depends(from_person))
-    _add_answering(router, service, trusted_proxies, Depends(from_person))
-    _add_standings(router, service, reading, from_person)
-    counting = Depends(Counting(service.base, limits.SUBSCRIPTIONS, trusted_proxies))
-    _add_subscribing(router, service, counting, Depends(from_person))
-    _add_subscriptions(router, service, Depends(from_device))
+    _add_questions(router, service, reading, Depends(person_identity))
+    _add_answering(router, service, trusted_proxies, Depends(person_identity))
+    _add_statistics(router, service, reading, person_identity)
+    counting = Depends(AddressRateLimit(service.base, limits.SUBSCRIPTIONS, trusted_proxies))
+    _add_subscribing(router, service, counting, Depends(person_identity))
+    _add_subscriptions(router, service, Depends(device_identity))
     return router
 
 
@@ -182,7 +182,7 @@ def _add_devices(router: APIRouter, service: Service, trusted_proxies: int) -> N
         status_code=201,
         response_model=DeviceCredentials,
         summary="Register a device; its token is shown once",
-        dependencies=[Depends(PerAddress(service.limits.devices, trusted_proxies))],
+        dependencies=[Depends(SharedAddressRateLimit(service.limits.devices, trusted_proxies))],
     )
     def register(fingerprint: Fingerprint) -> DeviceCredentials:
         return DeviceCredentials(token=service.devices.register(fingerprint))
@@ -201,8 +201,8 @@ def _add_questions(router: APIRouter, service: Service, reading: Any, person: An
     @router.get(
         "/questions/{question_id}", response_model=ViewedQuestion, summary="Get a question", dependencies=[reading]
     )
-    def look(question_id: str, caller: Identity = person) -> ViewedQuestion:
-        question, can_answer = service.answers.look(question_id, caller)
+    def view(question_id: str, caller: Identity = person) -> ViewedQuestion:
+        question, can_answer = service.answers.view(question_id, caller)
         return serializers.viewed_question(question, service.base.now_ms, can_answer=can_answer)
 
 
@@ -216,63 +216,63 @@ def _add_answering(router: APIRouter, service: Service, trusted_proxies: int, pe
         openapi_extra=_ANSWER_BODY,
     )
     def answer(
-        http: Request,
+        request: Request,
         response: Response,
         zone: Zone,
         body: Annotated[dict[str, Any], Body(include_in_schema=False)],
         caller: Identity = person,
     ) -> AcceptedAnswer:
-        where = address(http, trusted_proxies)
-        answered = service.answers.answer(caller, zone, cast("Mapping[str, object]", body), where)
-        show_allowance(response, answered.allowance)
-        if answered.repeated:
+        address = client_address(request, trusted_proxies)
+        result = service.answers.answer(caller, zone, cast("Mapping[str, object]", body), address)
+        set_rate_limit_headers(response, result.allowance)
+        if result.is_repeat:
             response.headers[REPLAYED_HEADER] = "true"
-        return serializers.accepted_answer(answered)
+        return serializers.accepted_answer(result)
 
 
-def _add_standings(router: APIRouter, service: Service, reading: Any, from_person: FromPerson) -> None:
-    person: Any = Depends(from_person)
-    anybody: Any = Depends(FromAnybody(from_person))
+def _add_statistics(router: APIRouter, service: Service, reading: Any, person_identity: PersonIdentity) -> None:
+    person: Any = Depends(person_identity)
+    anybody: Any = Depends(OptionalIdentity(person_identity))
 
-    @router.get("/stats", response_model=ShownStats, summary="Get the caller's statistics", dependencies=[reading])
-    def stats(zone: Zone, caller: Identity = person) -> ShownStats:
-        return serializers.record(service.standings.record(caller.person, zone), service.base.now_ms)
+    @router.get("/stats", response_model=StatsView, summary="Get the caller's statistics", dependencies=[reading])
+    def stats(zone: Zone, caller: Identity = person) -> StatsView:
+        return serializers.stats_view(service.leaderboards.record(caller.person, zone), service.base.now_ms)
 
-    @router.get("/leaderboard", response_model=ShownBoard, summary="Get a leaderboard", dependencies=[reading])
+    @router.get("/leaderboard", response_model=LeaderboardView, summary="Get a leaderboard", dependencies=[reading])
     def leaderboard(
         period: Period = Period.ALL_TIME,
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
         caller: Identity | None = anybody,
-    ) -> ShownBoard:
-        entries, own = service.standings.board(period, limit, None if caller is None else caller.person)
-        return serializers.board(period, entries, own)
+    ) -> LeaderboardView:
+        entries, position = service.leaderboards.board(period, limit, None if caller is None else caller.person)
+        return serializers.leaderboard_view(period, entries, position)
 
 
 def _add_subscribing(router: APIRouter, service: Service, counting: Any, person: Any) -> None:
     @router.post(
         "/push/subscribe",
         status_code=201,
-        response_model=ShownSubscription,
+        response_model=SubscriptionView,
         summary="Subscribe to push notifications",
         dependencies=[counting],
     )
     def subscribe(
-        wishes: Annotated[SubscribeRequest, Body(examples=[SUBSCRIBE_EXAMPLE])], caller: Identity = person
-    ) -> ShownSubscription:
-        return serializers.subscription(service.subscriptions.subscribe(caller, wishes))
+        subscription: Annotated[SubscribeRequest, Body(examples=[SUBSCRIBE_EXAMPLE])], caller: Identity = person
+    ) -> SubscriptionView:
+        return serializers.subscription_view(service.subscriptions.subscribe(caller, subscription))
 
 
 def _add_subscriptions(router: APIRouter, service: Service, device: Any) -> None:
     @router.put(
         "/push/subscribe/{subscription_id}",
-        response_model=ShownSubscription,
+        response_model=SubscriptionView,
         summary="Change the push token or the interval of a subscription",
     )
-    def change(subscription_id: str, wishes: SubscriptionChange, caller: Identity = device) -> ShownSubscription:
-        return serializers.subscription(service.subscriptions.change(caller, subscription_id, wishes))
+    def change(subscription_id: str, changes: SubscriptionChange, caller: Identity = device) -> SubscriptionView:
+        return serializers.subscription_view(service.subscriptions.change(caller, subscription_id, changes))
 
     @router.delete(
         "/push/subscribe/{subscription_id}", status_code=204, response_class=Response, summary="End a subscription"
     )
     def end(subscription_id: str, caller: Identity = device) -> None:
-        service.subscriptions.end(caller, subscription_id)
+        service.subscriptions.deactivate(caller, subscription_id)

@@ -56,7 +56,7 @@ Cursor: TypeAlias = Annotated[
 ]
 
 
-def show_allowance(response: Response, allowance: Allowance | None) -> None:
+def set_rate_limit_headers(response: Response, allowance: Allowance | None) -> None:
     """Set the rate limit headers of a response, which contain the number of requests that the caller may still send.
     Does nothing if `allowance` is None.
     """
@@ -64,7 +64,7 @@ def show_allowance(response: Response, allowance: Allowance | None) -> None:
         response.headers.update(allowance.headers())
 
 
-class Counting:
+class AddressRateLimit:
     """FastAPI dependency that counts a request against a limit per network address, and sets the rate limit headers."""
 
     def __init__(self, base: Base, limit: Limit, trusted_proxies: int) -> None:
@@ -72,10 +72,10 @@ class Counting:
 
     def __call__(self, request: Request, response: Response) -> None:
         """Count the request and set the rate limit headers. Raises RateLimitedError if the limit is reached."""
-        show_allowance(response, self._base.count(self._limit, address(request, self._trusted_proxies)))
+        set_rate_limit_headers(response, self._base.count(self._limit, client_address(request, self._trusted_proxies)))
 
 
-def address(request: Request, trusted_proxies: int) -> str:
+def client_address(request: Request, trusted_proxies: int) -> str:
     """Return the client's network address. If `trusted_proxies` is 0, this is the address of the connection. Otherwise,
     it is the address that the outermost trusted proxy has reported.
 
@@ -101,7 +101,7 @@ def _network(address: str) -> str:
     return str(parsed.ipv4_mapped or IPv6Network((int(parsed), 64), strict=False))
 
 
-class PerAddress:
+class SharedAddressRateLimit:
     """FastAPI dependency that counts a request against a limit per network address. All server processes share the
     counters.
     """
@@ -111,10 +111,10 @@ class PerAddress:
 
     def __call__(self, request: Request) -> None:
         """Count the request. Raises TooManyRequestsError if the limit is reached."""
-        self._limit.take(address(request, self._trusted_proxies))
+        self._limit.take(client_address(request, self._trusted_proxies))
 
 
-class Authenticated:
+class AgentAuthentication:
     """FastAPI dependency that authenticates an agent by its secret and returns the agent's ID."""
 
     def __init__(self, agents: Agents) -> None:
@@ -134,12 +134,12 @@ class Authenticated:
         return agent
 
 
-class Polling:
+class PollingAgent:
     """FastAPI dependency that authenticates an agent, counts the request against the agent's limit on polls, and
     returns the agent's ID.
     """
 
-    def __init__(self, base: Base, authenticated: Authenticated) -> None:
+    def __init__(self, base: Base, authenticated: AgentAuthentication) -> None:
         self._base, self._authenticated = base, authenticated
 
     def __call__(self, response: Response, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
@@ -149,11 +149,11 @@ class Polling:
         status 401 for a missing or wrong secret.
         """
         agent = self._authenticated(secret, x_agent_id)
-        show_allowance(response, self._base.count(limits.POLLS, agent))
+        set_rate_limit_headers(response, self._base.count(limits.POLLS, agent))
         return agent
 
 
-class FromDevice:
+class DeviceIdentity:
     """FastAPI dependency that returns the identity of the user whose device token is in the request."""
 
     def __init__(self, devices: Devices) -> None:
@@ -170,13 +170,13 @@ class FromDevice:
         return identity
 
 
-class FromPerson:
+class PersonIdentity:
     """FastAPI dependency that returns a user's identity. The request must contain a fingerprint and a device token that
     was issued for this fingerprint.
     """
 
-    def __init__(self, from_device: FromDevice) -> None:
-        self._from_device = from_device
+    def __init__(self, device_identity: DeviceIdentity) -> None:
+        self._device_identity = device_identity
 
     def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity:
         """Return the user's identity.
@@ -185,17 +185,17 @@ class FromPerson:
         for the fingerprint.
         """
         fingerprint = requests.fingerprint_hash(x_fingerprint)
-        identity = self._from_device(token)
+        identity = self._device_identity(token)
         if identity.fingerprint != fingerprint:
             raise unauthorized("The device token was issued for another fingerprint: register the device again.")
         return identity
 
 
-class FromAnybody:
+class OptionalIdentity:
     """FastAPI dependency that returns a user's identity, or None if the request does not contain a fingerprint."""
 
-    def __init__(self, from_person: FromPerson) -> None:
-        self._from_person = from_person
+    def __init__(self, person_identity: PersonIdentity) -> None:
+        self._person_identity = person_identity
 
     def __call__(self, token: DeviceToken, x_fingerprint: FingerprintHeader = None) -> Identity | None:
         """Return the user's identity, or None if the request does not contain a fingerprint.
@@ -203,7 +203,7 @@ class FromAnybody:
         Raises InvalidRequestError for an invalid fingerprint, or `Problem` with status 401 if the token was not issued
         for the fingerprint.
         """
-        return None if x_fingerprint is None else self._from_person(token, x_fingerprint)
+        return None if x_fingerprint is None else self._person_identity(token, x_fingerprint)
 
 
 def fingerprint(x_fingerprint: FingerprintHeader = None) -> str:
@@ -230,7 +230,7 @@ STYLE = ProblemStyle(
 )
 
 
-def _refused(error: RefusedError) -> Problem:
+def _refusal_problem(error: RefusedError) -> Problem:
     headers: dict[str, str] = {}
     if isinstance(error, RateLimitedError) and error.details is not None:
         allowance = Allowance(int(str(error.details["limit"])), 0, int(str(error.details["reset"])))
@@ -238,40 +238,40 @@ def _refused(error: RefusedError) -> Problem:
     return Problem(error.status, error.message, code=error.code, details=error.details, headers=headers)
 
 
-def _too_many(error: TooManyRequestsError) -> Problem:
+def _rate_limit_problem(error: TooManyRequestsError) -> Problem:
     problem = too_many_problem(error)
     return Problem(problem.status_code, problem.message, code=RateLimitedError.code, headers=problem.headers)
 
 
-def _busy(_error: Exception) -> Problem:
+def _busy_problem(_error: Exception) -> Problem:
     message = "The tables cannot be reached or are busy; send the request again."
     return Problem(503, message, code="SERVER_ERROR", headers={"Retry-After": "1"})
 
 
-def _invalid(error: RequestValidationError) -> Problem:
+def _validation_problem(error: RequestValidationError) -> Problem:
     """Convert FastAPI's validation errors to a response in the error format of this API."""
     errors = error.errors()
     if any(entry["type"] == "json_invalid" for entry in errors):
         errors = [{"loc": (), "msg": "is not valid JSON", "type": "json_invalid"}]
     else:
         errors = [{**entry, "loc": entry["loc"][1:]} for entry in errors]
-    return _refused(requests.refusal(errors))
+    return _refusal_problem(requests.refusal(errors))
 
 
-def _invalid_cursor(_error: CursorError) -> Problem:
+def _cursor_problem(_error: CursorError) -> Problem:
     details = {"field": "cursor", "constraint": "cursor"}
     return Problem(400, "cursor: is not of this list", code="VALIDATION_ERROR", details=details)
 
 
 TRANSLATIONS: Mapping[type[Exception], Translation] = {
-    RefusedError: _refused,
-    TooManyRequestsError: _too_many,
-    RequestValidationError: _invalid,
-    CursorError: _invalid_cursor,
-    BusyError: _busy,
-    ThrottledError: _busy,
-    WriteConflictError: _busy,
-    UnavailableError: _busy,
+    RefusedError: _refusal_problem,
+    TooManyRequestsError: _rate_limit_problem,
+    RequestValidationError: _validation_problem,
+    CursorError: _cursor_problem,
+    BusyError: _busy_problem,
+    ThrottledError: _busy_problem,
+    WriteConflictError: _busy_problem,
+    UnavailableError: _busy_problem,
 }
 """Mapping from each exception class that routes can raise to the function that converts the exception to an HTTP
 response.

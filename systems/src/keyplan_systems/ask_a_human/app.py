@@ -12,6 +12,7 @@ from keyplan_systems.ask_a_human import design_questions, web_push
 from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.demo import play, show
+from keyplan_systems.ask_a_human.leaderboards import Ranking
 from keyplan_systems.ask_a_human.notifier import Notifier
 from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.outbox import choose_notifier
@@ -20,7 +21,6 @@ from keyplan_systems.ask_a_human.push_worker import PushWorker
 from keyplan_systems.ask_a_human.sample import load_sample
 from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.ask_a_human.shapes import QUESTION_ID
-from keyplan_systems.ask_a_human.standings import Ranking
 from keyplan_systems.ask_a_human.sweeper import Sweeper
 from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import BuiltSystem, Resources, System, Worker
@@ -46,16 +46,18 @@ def build(resources: Resources) -> BuiltSystem:
     proxies = os.environ.get(PROXIES) or "0"
     if not proxies.isdecimal():
         raise ValueError(f"{PROXIES} must be a number of proxies, not {proxies!r}")
-    links = os.environ.get(LINKS) or "https://ask-a-human.example"
-    if not links.startswith("https://"):
-        raise ValueError(f"{LINKS} must be an https URL, because the push service accepts no other links: {links!r}")
-    limits = AddressLimits.over(resources.connection, resources.clock)
-    service = Service.over(resources.connection, resources.clock, limits)
+    link_base = os.environ.get(LINKS) or "https://ask-a-human.example"
+    if not link_base.startswith("https://"):
+        raise ValueError(
+            f"{LINKS} must be an https URL, because the push service accepts no other links: {link_base!r}"
+        )
+    limits = AddressLimits.from_environment(resources.connection, resources.clock)
+    service = Service.from_connection(resources.connection, resources.clock, limits)
     push_key = web_push.server_key(resources.folder, resources.secret)
-    browsers = web_push.WebPushNotifier(push_key, resources.clock, contact=web_push.contact_from())
-    outbound = Outbound(web_push.Dispatcher(browsers, _notifier(resources)))
+    web_push_notifier = web_push.WebPushNotifier(push_key, resources.clock, contact=web_push.contact_from())
+    outbound = Outbound(web_push.Dispatcher(web_push_notifier, _notifier(resources)))
     ranking = Ranking(service.base, resources.dead_letters, resources.runner)
-    pusher = PushWorker(service.base, outbound, links)
+    pusher = PushWorker(service.base, outbound, link_base)
     table = in_thread(resources.connection.run, design_questions.question_by_id(QUESTION_ID))
 
     def close() -> None:
@@ -63,7 +65,7 @@ def build(resources: Resources) -> BuiltSystem:
         outbound.close()
 
     app = application(service, {"table": table}, int(proxies))
-    add_pages(app, service, int(proxies), web_push.public_text(push_key))
+    add_pages(app, service, int(proxies), web_push.public_key_text(push_key))
     return BuiltSystem(
         app,
         (
@@ -77,8 +79,8 @@ def build(resources: Resources) -> BuiltSystem:
 
 
 def _notifier(resources: Resources) -> Notifier:
-    named = os.environ.get(CREDENTIALS)
-    credentials = None if not named else Path(named)
+    path_text = os.environ.get(CREDENTIALS)
+    credentials = None if not path_text else Path(path_text)
     return choose_notifier(credentials, resources.folder / OUTBOX, resources.clock)
 
 

@@ -44,7 +44,7 @@ than the maximum number of answers to a question, because each answer can make o
 
 STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflictError)
 """Errors that show that an item has changed since it was read."""
-PASSING = (ThrottledError, WriteConflictError)
+TRANSIENT = (ThrottledError, WriteConflictError)
 """Errors after which the same transaction can succeed on a retry."""
 UNREADABLE = (UnreadableItemError, ValueError)
 """Errors for an item that does not match its entity, or that contains a value that the domain rules do not support."""
@@ -62,48 +62,50 @@ class Failures:
     reports all errors at the end.
     """
 
-    found: list[Exception] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
 
-    def each(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> list[Result]:
-        """Call `do` for each input and return a list of the results, omitting None. If a call fails, the error is
-        recorded and the next input is processed.
+    def run_all(self, operation: Callable[[Input], Result | None], inputs: Iterable[Input]) -> list[Result]:
+        """Call `operation` for each input and return a list of the results, omitting None. If a call fails, the error
+        is recorded and the next input is processed.
         """
-        return list(self.some(do, inputs))
+        return list(self.run_lazily(operation, inputs))
 
-    def some(self, do: Callable[[Input], Result | None], inputs: Iterable[Input]) -> Iterator[Result]:
-        """Call `do` for each input and yield the results as they become available, omitting None. If a call fails, the
-        error is recorded and the next input is processed.
+    def run_lazily(self, operation: Callable[[Input], Result | None], inputs: Iterable[Input]) -> Iterator[Result]:
+        """Call `operation` for each input and yield the results as they become available, omitting None. If a call
+        fails, the error is recorded and the next input is processed.
         """
         for value in inputs:
-            result = self._try(partial(do, value))
+            result = self._try(partial(operation, value))
             if result is not None:
                 yield result
 
-    def first(self, do: Callable[[Input], Result | None], inputs: Iterable[Input], most: int) -> list[Result]:
-        """Call `do` for at most `most` inputs and return the results, omitting None. Inputs that fail because an item
-        is unreadable do not count toward `most`.
+    def run_up_to(
+        self, operation: Callable[[Input], Result | None], inputs: Iterable[Input], limit: int
+    ) -> list[Result]:
+        """Call `operation` for at most `limit` inputs and return the results, omitting None. Inputs that fail because
+        an item is unreadable do not count toward `limit`.
         """
         results: list[Result] = []
-        tried, waiting = 0, iter(inputs)
-        while tried < most and (value := self._try(lambda: next(waiting, None))) is not None:
-            before = len(self.found)
-            result = self._try(partial(do, value))
+        attempts, remaining = 0, iter(inputs)
+        while attempts < limit and (value := self._try(lambda: next(remaining, None))) is not None:
+            error_count = len(self.errors)
+            result = self._try(partial(operation, value))
             if result is not None:
                 results.append(result)
-            tried += not any(isinstance(error, UNREADABLE) for error in self.found[before:])
+            attempts += not any(isinstance(error, UNREADABLE) for error in self.errors[error_count:])
         return results
 
-    def _try(self, do: Callable[[], Result | None]) -> Result | None:
+    def _try(self, operation: Callable[[], Result | None]) -> Result | None:
         try:
-            return do()
+            return operation()
         except (RunError, ValueError) as error:
-            self.found.append(error)
+            self.errors.append(error)
             return None
 
-    def raise_if_any(self, done: int) -> None:
-        """Raise an UnfinishedError with all recorded errors, if any. `done` is the number of completed tasks."""
-        if self.found:
-            raise UnfinishedError.from_errors(self.found, done)
+    def raise_if_any(self, completed: int) -> None:
+        """Raise an UnfinishedError with all recorded errors, if any. `completed` is the number of completed tasks."""
+        if self.errors:
+            raise UnfinishedError.from_errors(self.errors, completed)
 
 
 @dataclass(frozen=True)
@@ -129,23 +131,23 @@ class Base:
         call = design_responses.count_request(window.key, limit.allowed, window.ttl_s)
         try:
             counter = self.connection.run(call)
-        except ConditionFailedError as failed:
-            raise limits.refusal(window, now_ms) from failed
+        except ConditionFailedError as error:
+            raise limits.refusal(window, now_ms) from error
         except OutcomeUnknownError:
             # The outcome is unknown. Counting the request again makes the limit stricter by at most one.
-            return self._again(window, now_ms)
+            return self._count_again(window, now_ms)
         return limits.allowance(window, counter.requests)
 
-    def _again(self, window: limits.Window, now_ms: int) -> Allowance:
+    def _count_again(self, window: limits.Window, now_ms: int) -> Allowance:
         call = design_responses.count_request(window.key, window.limit.allowed, window.ttl_s)
         try:
-            self.decide(call)
-        except ConditionFailedError as failed:
-            raise limits.refusal(window, now_ms) from failed
+            self.write(call)
+        except ConditionFailedError as error:
+            raise limits.refusal(window, now_ms) from error
         counter = self.connection.run(design_responses.counter_of(window.key))
         return limits.allowance(window, counter.requests if counter is not None else 1)
 
-    def decide(self, call: Call[Any]) -> None:
+    def write(self, call: Call[Any]) -> None:
         """Run a single write or a transaction. If the response is lost, the request is sent again in a way that
         executes it only once.
 
@@ -156,14 +158,14 @@ class Base:
                 self.connection.transact(call)
             else:
                 self.connection.run(call)
-        except TransactionFailedError as failed:
-            raise failed.reason from failed
+        except TransactionFailedError as error:
+            raise error.reason from error
 
     def question(self, question_id: str, now_ms: int) -> Question:
         """Return a question. Raises QuestionNotFoundError if it does not exist or its retention time has passed."""
         stored = self.connection.run(design_questions.question_by_id(question_id)) if is_uuid(question_id) else None
         question = None if stored is None else records.question(stored)
-        if question is None or questions.removable(question, now_ms):
+        if question is None or questions.is_removable(question, now_ms):
             raise unknown_question(question_id)
         return question
 
@@ -174,12 +176,12 @@ class Base:
         self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))
 
 
-def readable(read: Callable[[Input], Result], stored: Iterable[Input]) -> list[Result]:
-    """Convert stored items to domain values with `read`. Items that raise ValueError are logged and omitted."""
+def convert_readable(convert: Callable[[Input], Result], stored: Iterable[Input]) -> list[Result]:
+    """Convert stored items to domain values with `convert`. Items that raise ValueError are logged and omitted."""
     values = []
     for item in stored:
         try:
-            values.append(read(item))
+            values.append(convert(item))
         except ValueError as error:
             log_unreadable(error)
     return values

@@ -26,17 +26,17 @@ from typing import Literal, Self, TypedDict, Unpack
 import httpx
 
 from keyplan_systems.ask_a_human.client_flow import (
-    Answer,
-    Call,
+    ClientSettings,
+    CurrentTime,
     Flow,
-    Lost,
-    Manner,
-    Now,
-    Pause,
+    HttpRequest,
+    HttpResponse,
     Polling,
+    PollResult,
+    RequestFailure,
     Result,
     Retries,
-    Seen,
+    WaitRequest,
 )
 from keyplan_systems.ask_a_human.client_flow import request as request_flow
 from keyplan_systems.ask_a_human.client_flow import wait as wait_flow
@@ -60,44 +60,44 @@ class SubmitOptions(TypedDict, total=False):
 class _Flows:
     """Base class of both clients. Its methods return generators (flows) that request I/O and that the clients run."""
 
-    def __init__(self, agent_id: str | None, secret: str | None, manner: Manner) -> None:
+    def __init__(self, agent_id: str | None, secret: str | None, settings: ClientSettings) -> None:
         self._headers = {} if agent_id is None else {"X-Agent-Id": agent_id}
         if secret is not None:
             self._headers["Authorization"] = f"Bearer {secret}"
-        self._manner = manner
+        self._settings = settings
 
     def register(self, agent_id: str | None) -> Flow[AgentCredentials]:
         body = {} if agent_id is None else {"agent_id": agent_id}
-        return (yield from self._credentials(Call("POST", "/agent/register", {}, body)))
+        return (yield from self._credentials(HttpRequest("POST", "/agent/register", {}, body)))
 
     def rotate_secret(self) -> Flow[AgentCredentials]:
-        return (yield from self._credentials(Call("POST", "/agent/secret", self._headers)))
+        return (yield from self._credentials(HttpRequest("POST", "/agent/secret", self._headers)))
 
-    def _credentials(self, call: Call) -> Flow[AgentCredentials]:
+    def _credentials(self, request: HttpRequest) -> Flow[AgentCredentials]:
         """Send a request that returns new credentials, and use these credentials for later requests."""
-        issued = yield from request_flow(call, AgentCredentials, self._manner)
-        self._headers = {"X-Agent-Id": issued.agent_id, "Authorization": f"Bearer {issued.secret}"}
-        return issued
+        credentials = yield from request_flow(request, AgentCredentials, self._settings)
+        self._headers = {"X-Agent-Id": credentials.agent_id, "Authorization": f"Bearer {credentials.secret}"}
+        return credentials
 
-    def submit(self, prompt: str, wishes: SubmitOptions) -> Flow[CreatedQuestion]:
-        if unknown := wishes.keys() - SubmitOptions.__annotations__.keys():
+    def submit(self, prompt: str, fields: SubmitOptions) -> Flow[CreatedQuestion]:
+        if unknown := fields.keys() - SubmitOptions.__annotations__.keys():
             raise TypeError(f"unknown question fields: {', '.join(sorted(unknown))}")
-        key = str(uuid.UUID(int=self._manner.chance.getrandbits(128), version=4))
-        body: dict[str, object] = {"type": "text", "idempotency_key": key, **wishes, "prompt": prompt}
-        call = Call("POST", "/agent/questions", self._headers, body)
-        return request_flow(call, CreatedQuestion, self._manner)
+        key = str(uuid.UUID(int=self._settings.rng.getrandbits(128), version=4))
+        body: dict[str, object] = {"type": "text", "idempotency_key": key, **fields, "prompt": prompt}
+        request = HttpRequest("POST", "/agent/questions", self._headers, body)
+        return request_flow(request, CreatedQuestion, self._settings)
 
     def get(self, question_id: str) -> Flow[AgentQuestion]:
-        return request_flow(self._poll(question_id), AgentQuestion, self._manner)
+        return request_flow(self._poll(question_id), AgentQuestion, self._settings)
 
     def wait(self, question_id: str, timeout_s: float, min_answers: int | None) -> Flow[AgentQuestion]:
-        return wait_flow(self._poll(question_id), min_answers, timeout_s, self._manner)
+        return wait_flow(self._poll(question_id), min_answers, timeout_s, self._settings)
 
-    def _poll(self, question_id: str) -> Call:
-        return Call("GET", f"/agent/questions/{urllib.parse.quote(question_id, safe='')}", self._headers)
+    def _poll(self, question_id: str) -> HttpRequest:
+        return HttpRequest("GET", f"/agent/questions/{urllib.parse.quote(question_id, safe='')}", self._headers)
 
 
-def _own_chance() -> random.Random:
+def _new_rng() -> random.Random:
     """Return a random number generator with a new random seed, so that agents that start at the same time generate
     different idempotency keys.
     """
@@ -109,7 +109,7 @@ async def _ignore(_question: AgentQuestion) -> None:
 
 
 class AgentClient:
-    """Blocking client for agents. The parameters `sleep`, `monotonic`, `epoch` and `chance` replace the clock and the
+    """Blocking client for agents. The parameters `sleep`, `monotonic`, `epoch` and `rng` replace the clock and the
     random number generator in tests.
     """
 
@@ -121,12 +121,12 @@ class AgentClient:
         *,
         retries: Retries = Retries(),  # noqa: B008 - frozen
         polling: Polling = Polling(),  # noqa: B008 - frozen
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         epoch: Callable[[], float] = time.time,
     ) -> None:
-        self._flows = _Flows(agent_id, secret, Manner(retries, polling, chance or _own_chance()))
+        self._flows = _Flows(agent_id, secret, ClientSettings(retries, polling, rng or _new_rng()))
         self._http = httpx.Client(base_url=base_url, timeout=TIMEOUT_S)
         self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
 
@@ -136,24 +136,24 @@ class AgentClient:
         Raises AgentIdTakenError if the ID is already registered. This also happens if the response to the first attempt
         was lost and the client retried. In that case, choose another ID.
         """
-        return self._drive(self._flows.register(agent_id))
+        return self._run(self._flows.register(agent_id))
 
     def rotate_secret(self) -> AgentCredentials:
         """Request a new secret for the agent and use it for later requests.
 
         The server accepts the old secret until the new secret is first used.
         """
-        return self._drive(self._flows.rotate_secret())
+        return self._run(self._flows.rotate_secret())
 
-    def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
-        """Submit a question. `wishes` contains the question's optional fields. Raises AskError if the server rejects
+    def submit(self, prompt: str, **fields: Unpack[SubmitOptions]) -> CreatedQuestion:
+        """Submit a question. `fields` contains the question's optional fields. Raises AskError if the server rejects
         the question or cannot be reached.
         """
-        return self._drive(self._flows.submit(prompt, wishes))
+        return self._run(self._flows.submit(prompt, fields))
 
     def get(self, question_id: str) -> AgentQuestion:
         """Return the current state of a question. Raises QuestionNotFoundError if it does not exist."""
-        return self._drive(self._flows.get(question_id))
+        return self._run(self._flows.get(question_id))
 
     def wait_for_answers(
         self,
@@ -170,7 +170,7 @@ class AgentClient:
         `on_poll` is called with the question after each poll. The last poll is sent at the end of the timeout. Raises
         AskError if the server requests a pause longer than the remaining time.
         """
-        return self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
+        return self._run(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 
     def close(self) -> None:
         """Close the connections."""
@@ -184,33 +184,35 @@ class AgentClient:
     ) -> None:
         self.close()
 
-    def _drive(self, flow: Flow[Result], on_poll: Callable[[AgentQuestion], None] = lambda _question: None) -> Result:
+    def _run(self, flow: Flow[Result], on_poll: Callable[[AgentQuestion], None] = lambda _question: None) -> Result:
         step = next(flow)
         try:
             while True:
                 match step:
-                    case Seen():
+                    case PollResult():
                         on_poll(step.question)
                         step = flow.send(None)
-                    case Pause():
-                        step = flow.send(self._pause(step))
-                    case Call():
-                        step = flow.send(self._call(step))
-        except StopIteration as done:
-            result: Result = done.value
+                    case WaitRequest():
+                        step = flow.send(self._wait(step))
+                    case HttpRequest():
+                        step = flow.send(self._send(step))
+        except StopIteration as stop:
+            result: Result = stop.value
             return result
 
-    def _pause(self, pause: Pause) -> Now:
-        if pause.seconds > 0:
-            self._sleep(pause.seconds)
-        return Now(self._monotonic(), self._epoch())
+    def _wait(self, request: WaitRequest) -> CurrentTime:
+        if request.seconds > 0:
+            self._sleep(request.seconds)
+        return CurrentTime(self._monotonic(), self._epoch())
 
-    def _call(self, call: Call) -> Answer | Lost:
+    def _send(self, request: HttpRequest) -> HttpResponse | RequestFailure:
         try:
-            response = self._http.request(call.method, call.path, headers=dict(call.headers), json=call.json)
+            response = self._http.request(
+                request.method, request.path, headers=dict(request.headers), json=request.json
+            )
         except httpx.RequestError as error:
-            return Lost(f"{call.method} {call.path}: {error!r}")
-        return Answer(response.status_code, response.headers, response.content)
+            return RequestFailure(f"{request.method} {request.path}: {error!r}")
+        return HttpResponse(response.status_code, response.headers, response.content)
 
 
 class AsyncAgentClient:
@@ -224,32 +226,32 @@ class AsyncAgentClient:
         *,
         retries: Retries = Retries(),  # noqa: B008 - frozen
         polling: Polling = Polling(),  # noqa: B008 - frozen
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         epoch: Callable[[], float] = time.time,
     ) -> None:
-        self._flows = _Flows(agent_id, secret, Manner(retries, polling, chance or _own_chance()))
+        self._flows = _Flows(agent_id, secret, ClientSettings(retries, polling, rng or _new_rng()))
         self._http = httpx.AsyncClient(base_url=base_url, timeout=TIMEOUT_S)
         self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
 
     async def register(self, agent_id: str | None = None) -> AgentCredentials:
         """Register an agent. See `AgentClient.register`."""
-        return await self._drive(self._flows.register(agent_id))
+        return await self._run(self._flows.register(agent_id))
 
     async def rotate_secret(self) -> AgentCredentials:
         """Request a new secret for the agent. See `AgentClient.rotate_secret`."""
-        return await self._drive(self._flows.rotate_secret())
+        return await self._run(self._flows.rotate_secret())
 
-    async def submit(self, prompt: str, **wishes: Unpack[SubmitOptions]) -> CreatedQuestion:
-        """Submit a question. `wishes` contains the question's optional fields. Raises AskError if the server rejects
+    async def submit(self, prompt: str, **fields: Unpack[SubmitOptions]) -> CreatedQuestion:
+        """Submit a question. `fields` contains the question's optional fields. Raises AskError if the server rejects
         the question or cannot be reached.
         """
-        return await self._drive(self._flows.submit(prompt, wishes))
+        return await self._run(self._flows.submit(prompt, fields))
 
     async def get(self, question_id: str) -> AgentQuestion:
         """Return the current state of a question. Raises QuestionNotFoundError if it does not exist."""
-        return await self._drive(self._flows.get(question_id))
+        return await self._run(self._flows.get(question_id))
 
     async def wait_for_answers(
         self,
@@ -260,7 +262,7 @@ class AsyncAgentClient:
         on_poll: Callable[[AgentQuestion], Awaitable[None]] = _ignore,
     ) -> AgentQuestion:
         """Wait for answers to a question. See `AgentClient.wait_for_answers`."""
-        return await self._drive(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
+        return await self._run(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -274,30 +276,32 @@ class AsyncAgentClient:
     ) -> None:
         await self.close()
 
-    async def _drive(self, flow: Flow[Result], on_poll: Callable[[AgentQuestion], Awaitable[None]] = _ignore) -> Result:
+    async def _run(self, flow: Flow[Result], on_poll: Callable[[AgentQuestion], Awaitable[None]] = _ignore) -> Result:
         step = next(flow)
         try:
             while True:
                 match step:
-                    case Seen():
+                    case PollResult():
                         await on_poll(step.question)
                         step = flow.send(None)
-                    case Pause():
-                        step = flow.send(await self._pause(step))
-                    case Call():
-                        step = flow.send(await self._call(step))
-        except StopIteration as done:
-            result: Result = done.value
+                    case WaitRequest():
+                        step = flow.send(await self._wait(step))
+                    case HttpRequest():
+                        step = flow.send(await self._send(step))
+        except StopIteration as stop:
+            result: Result = stop.value
             return result
 
-    async def _pause(self, pause: Pause) -> Now:
-        if pause.seconds > 0:
-            await self._sleep(pause.seconds)
-        return Now(self._monotonic(), self._epoch())
+    async def _wait(self, request: WaitRequest) -> CurrentTime:
+        if request.seconds > 0:
+            await self._sleep(request.seconds)
+        return CurrentTime(self._monotonic(), self._epoch())
 
-    async def _call(self, call: Call) -> Answer | Lost:
+    async def _send(self, request: HttpRequest) -> HttpResponse | RequestFailure:
         try:
-            response = await self._http.request(call.method, call.path, headers=dict(call.headers), json=call.json)
+            response = await self._http.request(
+                request.method, request.path, headers=dict(request.headers), json=request.json
+            )
         except httpx.RequestError as error:
-            return Lost(f"{call.method} {call.path}: {error!r}")
-        return Answer(response.status_code, response.headers, response.content)
+            return RequestFailure(f"{request.method} {request.path}: {error!r}")
+        return HttpResponse(response.status_code, response.headers, response.content)

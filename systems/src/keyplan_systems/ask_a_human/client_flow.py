@@ -1,8 +1,8 @@
 """The logic of the agent client as generators (flows) that request I/O from their caller (the driver).
 
-A flow yields `Call` to send a request, `Pause` to wait, and `Seen` to report a poll. The driver sends back `Answer` or
-`Lost` for a call, `Now` for a pause, and None for a reported poll. The same flow can therefore run in threads, in event
-loops, and in tests with a manual clock.
+A flow yields `HttpRequest` to send a request, `WaitRequest` to wait, and `PollResult` to report a poll. The driver
+sends back `HttpResponse` or `RequestFailure` for a request, `CurrentTime` for a wait, and None for a reported poll. The
+same flow can therefore run in threads, in event loops, and in tests with a manual clock.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pydantic import BaseModel, ValidationError
 
 from keyplan_systems.ask_a_human.client_errors import AskError, UnexpectedAnswerError, UnreachableError, api_error
 from keyplan_systems.ask_a_human.domain.timestamps import retry_after_s
-from keyplan_systems.ask_a_human.wire import AgentQuestion, ErrorAnswer, ErrorBody
+from keyplan_systems.ask_a_human.wire import AgentQuestion, ErrorBody, ErrorResponse
 
 TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HttpRequest:
     """An HTTP request that the driver of a flow (the caller of the generator) sends."""
 
     method: str
@@ -33,14 +33,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class WaitRequest:
     """A flow's request to wait for a number of seconds. A pause of 0 only requests the current time."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PollResult:
     """The result of a poll. While a flow waits for answers, it reports each poll to its driver (the caller of the
     generator).
     """
@@ -49,7 +49,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """An HTTP response. Header names are in lower case."""
 
     status: int
@@ -58,7 +58,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class RequestFailure:
     """The failure of a request for which no response was received. The server may or may not have received
     the request.
     """
@@ -67,7 +67,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class CurrentTime:
     """The current time, which the driver of a flow reports: as seconds on the monotonic clock, and as seconds since the
     Unix epoch.
     """
@@ -78,7 +78,7 @@ class Now:
 
 Model = TypeVar("Model", bound=BaseModel)
 Result = TypeVar("Result")
-Flow = Generator[Call | Pause | Seen, Answer | Lost | Now | None, Result]
+Flow = Generator[HttpRequest | WaitRequest | PollResult, HttpResponse | RequestFailure | CurrentTime | None, Result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,104 +111,106 @@ class Polling:
     longest_s: float = 300.0
     jitter: float = 0.1
 
-    def pause(self, number: int, chance: random.Random) -> float:
-        """Return the number of seconds to wait after a poll. Polls are numbered from 0. `chance` generates
+    def pause(self, number: int, rng: random.Random) -> float:
+        """Return the number of seconds to wait after a poll. Polls are numbered from 0. `rng` generates
         the jitter.
         """
         # The exponent is bounded, because a float would overflow if an agent polls for a long time.
-        steady = min(self.longest_s, self.first_s * self.factor ** min(number, 64))
-        return steady * chance.uniform(1 - self.jitter, 1 + self.jitter)
+        interval_s = min(self.longest_s, self.first_s * self.factor ** min(number, 64))
+        return interval_s * rng.uniform(1 - self.jitter, 1 + self.jitter)
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ClientSettings:
     """The settings of a client: the retry policy, the poll intervals, and the random number generator for jitter."""
 
     retries: Retries
     polling: Polling
-    chance: random.Random
+    rng: random.Random
 
 
-def request(call: Call, model: type[Model], manner: Manner, deadline: float = math.inf) -> Flow[Model]:
+def request(
+    http_request: HttpRequest, model: type[Model], settings: ClientSettings, deadline: float = math.inf
+) -> Flow[Model]:
     """Send an idempotent request, and return the response as an instance of `model`. Failed requests are retried
-    according to the policy in `manner`.
+    according to the policy in `settings`.
 
     `deadline` is a time on the monotonic clock. If the server requests a pause that ends after the deadline, the error
     is raised immediately.
     """
-    retries = manner.retries
+    retries = settings.retries
     for attempt in range(1, retries.attempts + 1):
-        reply = yield call
-        if isinstance(reply, Answer) and reply.status < 300:
-            return _read(model, reply)
-        error, asked_s = yield from _failure(reply)
-        if attempt == retries.attempts or not _transient(reply) or asked_s > retries.longest_pause_s:
+        reply = yield http_request
+        if isinstance(reply, HttpResponse) and reply.status < 300:
+            return _parse(model, reply)
+        error, requested_s = yield from _failure(reply)
+        if attempt == retries.attempts or not _is_transient(reply) or requested_s > retries.longest_pause_s:
             raise error
         backoff = min(retries.longest_backoff_s, retries.first_pause_s * 2.0 ** (attempt - 1))
-        pause = backoff * manner.chance.uniform(1.0, 1.1)
-        if asked_s > backoff:
-            remaining_s = deadline - (yield from _now()).monotonic
-            if asked_s > remaining_s:
+        pause_s = backoff * settings.rng.uniform(1.0, 1.1)
+        if requested_s > backoff:
+            remaining_s = deadline - (yield from _current_time()).monotonic
+            if requested_s > remaining_s:
                 raise error
-            pause = min(remaining_s, asked_s * manner.chance.uniform(1.0, 1.1))
-        yield Pause(pause)
+            pause_s = min(remaining_s, requested_s * settings.rng.uniform(1.0, 1.1))
+        yield WaitRequest(pause_s)
     raise ValueError(f"{retries.attempts} attempts are too few: at least 1 is required")
 
 
-def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) -> Flow[AgentQuestion]:
+def wait(poll: HttpRequest, min_answers: int | None, timeout_s: float, settings: ClientSettings) -> Flow[AgentQuestion]:
     """Send the request `poll` repeatedly until the question is finished, it has `min_answers` answers, or `timeout_s`
     seconds have passed. Return the question.
 
     The last poll is sent when the timeout ends.
     """
-    deadline = (yield from _now()).monotonic + timeout_s
+    deadline = (yield from _current_time()).monotonic + timeout_s
     number = 0
     while True:
-        question = yield from request(poll, AgentQuestion, manner, deadline)
-        yield Seen(question)
-        enough = min_answers is not None and question.current_responses >= min_answers
-        remaining_s = deadline - (yield from _now()).monotonic
-        if question.finished or enough or remaining_s <= 0:
+        question = yield from request(poll, AgentQuestion, settings, deadline)
+        yield PollResult(question)
+        has_enough = min_answers is not None and question.current_responses >= min_answers
+        remaining_s = deadline - (yield from _current_time()).monotonic
+        if question.finished or has_enough or remaining_s <= 0:
             return question
-        yield Pause(min(remaining_s, manner.polling.pause(number, manner.chance)))
+        yield WaitRequest(min(remaining_s, settings.polling.pause(number, settings.rng)))
         number += 1
 
 
-def _now() -> Flow[Now]:
-    reply = yield Pause(0.0)
-    if not isinstance(reply, Now):
-        raise TypeError(f"expected the time as the reply to a pause, got {reply!r}")
+def _current_time() -> Flow[CurrentTime]:
+    reply = yield WaitRequest(0.0)
+    if not isinstance(reply, CurrentTime):
+        raise TypeError(f"expected the time as the reply to a wait, got {reply!r}")
     return reply
 
 
-def _transient(reply: Answer | Lost | Now | None) -> bool:
-    return not isinstance(reply, Answer) or reply.status in TRANSIENT
+def _is_transient(reply: HttpResponse | RequestFailure | CurrentTime | None) -> bool:
+    return not isinstance(reply, HttpResponse) or reply.status in TRANSIENT
 
 
-def _failure(reply: Answer | Lost | Now | None) -> Flow[tuple[AskError, float]]:
+def _failure(reply: HttpResponse | RequestFailure | CurrentTime | None) -> Flow[tuple[AskError, float]]:
     """Return the exception for a failed request, and the pause in seconds that the server requests, or 0 if it does not
     request a pause.
     """
-    if isinstance(reply, Lost):
+    if isinstance(reply, RequestFailure):
         return UnreachableError(reply.reason), 0.0
-    if not isinstance(reply, Answer):
-        raise TypeError(f"expected an Answer as the reply to a call, got {reply!r}")
-    asked_s = retry_after_s(reply.headers.get("retry-after"), (yield from _now()).epoch)
+    if not isinstance(reply, HttpResponse):
+        raise TypeError(f"expected an HttpResponse as the reply to a request, got {reply!r}")
+    requested_s = retry_after_s(reply.headers.get("retry-after"), (yield from _current_time()).epoch)
     try:
-        body = ErrorAnswer.model_validate_json(reply.body).error
+        body = ErrorResponse.model_validate_json(reply.body).error
     except ValidationError:
-        if not _transient(reply):
+        if not _is_transient(reply):
             return UnexpectedAnswerError(
                 f"answer {reply.status} does not follow this interface: {reply.body[:200]!r}"
             ), 0.0
         body = ErrorBody(code="SERVER_ERROR", message=f"answer {reply.status} without an error body")
-    return api_error(body, reply.status, asked_s), asked_s or 0.0
+    return api_error(body, reply.status, requested_s), requested_s or 0.0
 
 
-def _read(model: type[Model], answer: Answer) -> Model:
+def _parse(model: type[Model], response: HttpResponse) -> Model:
     try:
-        return model.model_validate_json(answer.body)
+        return model.model_validate_json(response.body)
     except ValidationError as error:
         raise UnexpectedAnswerError(
-            f"answer {answer.status} is not a {model.__name__}: {answer.body[:200]!r}"
+            f"answer {response.status} is not a {model.__name__}: {response.body[:200]!r}"
         ) from error

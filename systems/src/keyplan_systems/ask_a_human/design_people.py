@@ -25,7 +25,7 @@ from keyplan import (
     transaction,
 )
 from keyplan.streams import HandledChanges
-from keyplan_systems.ask_a_human.design_questions import Counted, One, count_response, end_errand, end_one
+from keyplan_systems.ask_a_human.design_questions import AnswerEffect, AtMostOne, count_response, end_errand, end_one
 from keyplan_systems.ask_a_human.design_responses import add_flag, add_response, count_request
 from keyplan_systems.ask_a_human.entities import BoardRow, Flag, Histogram, Partition, Response, UserStats, user_stats
 
@@ -99,15 +99,15 @@ def move_between(leaderboard: str, old: str, new: str) -> ItemWrite:
 @transaction(rate=Rate(average=100, peak=1_500))
 def answer_question(
     response: Response,
-    step: Counted,
+    step: AnswerEffect,
     *,
-    first: One[UserStats],
-    later: One[UserStats],
+    first: AtMostOne[UserStats],
+    later: AtMostOne[UserStats],
     rows: Annotated[list[BoardRow], Field(max_length=3)],
     flags: Annotated[list[Flag], Field(max_length=3)],
-    ended: One[str],
-    done: One[str],
-    windows: One[str],
+    ended: AtMostOne[str],
+    done: AtMostOne[str],
+    windows: AtMostOne[str],
     allowed: int,
     windows_end: int,
 ) -> list[WriteCall[Any]]:
@@ -138,7 +138,7 @@ The transaction that counts a change also stores its record, because a stream ca
 """
 FAILED_COUNTS = "failed-counts"
 """Dead-letter destination for changes that could not be counted."""
-counting: ContextVar[Callable[[Inserted[BoardRow] | Modified[BoardRow]], None]] = ContextVar("counting")
+count_change: ContextVar[Callable[[Inserted[BoardRow] | Modified[BoardRow]], None]] = ContextVar("counting")
 """Function that `count_places` calls for each change to a leaderboard row.
 
 The program that runs the consumer sets it, because a design has no database connection.
@@ -148,4 +148,4 @@ The program that runs the consumer sets it, because a design has no database con
 @user_stats.on_change(BoardRow, retries=20, on_failure=FAILED_COUNTS, idempotent=True)
 def count_places(change: Inserted[BoardRow] | Modified[BoardRow]) -> None:
     """Update the histograms, from which ranks are computed, when a leaderboard row changes."""
-    counting.get()(change)
+    count_change.get()(change)

@@ -18,15 +18,15 @@ from keyplan_systems.ask_a_human.entities import (
 
 
 @dataclass(frozen=True)
-class Claimed:
+class SubscriptionClaim:
     """The keys and times that a worker needs to claim a subscription before it sends a notification.
 
-    `seen` is the value of `next_eligible_at` that the worker read. `last_notified_at` is the time of this notification,
-    and `next_eligible_at` is the earliest time of the next one.
+    `known_next_eligible_at` is the value of `next_eligible_at` that the worker read. `last_notified_at` is the time of
+    this notification, and `next_eligible_at` is the earliest time of the next one.
     """
 
     subscription_id: str
-    seen: str
+    known_next_eligible_at: str
     last_notified_at: str
     next_eligible_at: str
 
@@ -89,16 +89,16 @@ def eligible_for_notification(now: Timestamp) -> KeyCondition:
 
 
 @subscriptions.update(Subscription)
-def claim_subscription(claimed: Claimed) -> ItemWrite:
+def claim_subscription(subscription_claim: SubscriptionClaim) -> ItemWrite:
     """Claim the right to notify a subscriber, before the push is sent. If several workers try, only one succeeds."""
     return (
-        item(subscription_id=claimed.subscription_id)
+        item(subscription_id=subscription_claim.subscription_id)
         .set(
-            last_notified_at=claimed.last_notified_at,
-            next_eligible_at=claimed.next_eligible_at,
-            updated_at=claimed.last_notified_at,
+            last_notified_at=subscription_claim.last_notified_at,
+            next_eligible_at=subscription_claim.next_eligible_at,
+            updated_at=subscription_claim.last_notified_at,
         )
-        .condition((F.active == True) & (F.next_eligible_at == claimed.seen))  # noqa: E712 - a stored value
+        .condition((F.active == True) & (F.next_eligible_at == subscription_claim.known_next_eligible_at))  # noqa: E712 - a stored value
     )
 
 
@@ -131,9 +131,9 @@ def notice_of(question: str, person: str) -> ItemKey:
 
 
 @transaction(rate=Rate(average=20, peak=200))
-def claim(claimed: Claimed, notice: Notice) -> list[WriteCall[Any]]:
+def claim(subscription_claim: SubscriptionClaim, notice: Notice) -> list[WriteCall[Any]]:
     """Claim the right to notify a subscriber about a question, and store the time of the notification."""
-    return [claim_subscription(claimed), note_notice(notice)]
+    return [claim_subscription(subscription_claim), note_notice(notice)]
 
 
 @subscriptions.put(Delivery, rate=Rate(average=0.1, peak=50))
@@ -149,9 +149,9 @@ def due_deliveries(now: Timestamp) -> KeyCondition:
 
 
 @subscriptions.delete(Delivery, rate=Rate(average=0.1, peak=50))
-def claim_delivery(question: str, subscription: str, seen: int) -> ItemWrite:
+def claim_delivery(question: str, subscription: str, known_attempt: int) -> ItemWrite:
     """Claim the right to retry a push, by deleting the record of the retry.
 
-    `seen` is the number of attempts that the worker read. If several workers try, only one succeeds.
+    `known_attempt` is the number of attempts that the worker read. If several workers try, only one succeeds.
     """
-    return item(question=question, subscription=subscription).condition(F.attempt == seen)
+    return item(question=question, subscription=subscription).condition(F.attempt == known_attempt)

@@ -9,16 +9,16 @@ from pydantic import Field
 
 from keyplan import F, ItemKey, ItemWrite, KeyCondition, Rate, WriteCall, each, every_shard, item, pk, transaction
 from keyplan_systems.ask_a_human.domain.questions import Status
-from keyplan_systems.ask_a_human.entities import Agent, Errand, KeyRecord, Question, Timestamp, questions
+from keyplan_systems.ask_a_human.entities import Agent, KeyRecord, Question, Timestamp, WorkerTask, questions
 
 T = TypeVar("T")
-One = Annotated[list[T], Field(max_length=1)]
+AtMostOne = Annotated[list[T], Field(max_length=1)]
 """A list with at most one element, for an optional write in a transaction."""
-Two = Annotated[list[T], Field(max_length=2)]
+AtMostTwo = Annotated[list[T], Field(max_length=2)]
 
 
 @dataclass(frozen=True)
-class Counted:
+class AnswerEffect:
     """The effect of a new answer on a question.
 
     `before` is the number of answers that the question had when it was read. The other fields contain the new state of
@@ -93,12 +93,12 @@ def add_question(question: Question) -> ItemWrite:
 
 
 @questions.create(KeyRecord)
-def keep_key(record: KeyRecord, over: Timestamp) -> ItemWrite:
+def keep_key(record: KeyRecord, expired_before: Timestamp) -> ItemWrite:
     """Store the record of an idempotency key.
 
-    Fails if the key already has a record that was created after the time `over`.
+    Fails if the key already has a record that was created after the time `expired_before`.
     """
-    return item(record).replace_if(F.created <= over)
+    return item(record).replace_if(F.created <= expired_before)
 
 
 @questions.get(Agent, consistent=True, rate=Rate(average=61, peak=310), after=["confirm_secret"])
@@ -136,9 +136,9 @@ def issue_secret(agent: str, secret_hash: str) -> ItemWrite:
 
 
 @questions.update(Agent, upsert=True)
-def open_one(agent: str, most: int) -> ItemWrite:
-    """Increment an agent's number of open questions, if it is less than `most`."""
-    return item(agent=agent).add(open_questions=1).condition(F.open_questions.missing() | (F.open_questions < most))
+def open_one(agent: str, max_open: int) -> ItemWrite:
+    """Increment an agent's number of open questions, if it is less than `max_open`."""
+    return item(agent=agent).add(open_questions=1).condition(F.open_questions.missing() | (F.open_questions < max_open))
 
 
 @questions.update(Agent)
@@ -147,55 +147,55 @@ def end_one(agent: str) -> ItemWrite:
     return item(agent=agent).add(open_questions=-1)
 
 
-@questions.create(Errand)
-def add_errand(errand: Errand) -> ItemWrite:
+@questions.create(WorkerTask)
+def add_errand(task: WorkerTask) -> ItemWrite:
     """Schedule a worker task for a question."""
-    return item(errand)
+    return item(task)
 
 
-@questions.query(Errand, index="ByDue", rate=Rate(average=1, peak=4), expected_items=10)
+@questions.query(WorkerTask, index="ByDue", rate=Rate(average=1, peak=4), expected_items=10)
 def due_errands(kind: str, now: Timestamp) -> KeyCondition:
     """List the worker tasks of one kind that are due."""
     return pk(kind=kind, question=every_shard()).sk.lte(due_at=now)
 
 
-@questions.update(Errand, rate=Rate(average=3, peak=30))
-def claim_round(kind: str, question: str, seen: int, last_round_at: Timestamp, due_at: Timestamp) -> ItemWrite:
+@questions.update(WorkerTask, rate=Rate(average=3, peak=30))
+def claim_round(kind: str, question: str, known_rounds: int, last_round_at: Timestamp, due_at: Timestamp) -> ItemWrite:
     """Claim the right to send the next round of push notifications for a question.
 
-    `seen` is the number of completed rounds that the worker read. If several workers try, only one succeeds.
+    `known_rounds` is the number of completed rounds that the worker read. If several workers try, only one succeeds.
     """
     return (
         item(kind=kind, question=question)
         .add(rounds_done=1)
         .set(last_round_at=last_round_at, due_at=due_at)
-        .condition(F.rounds_done == seen)
+        .condition(F.rounds_done == known_rounds)
     )
 
 
-@questions.delete(Errand, rate=Rate(average=10, peak=100))
-def claim_last_round(kind: str, question: str, seen: int) -> ItemWrite:
+@questions.delete(WorkerTask, rate=Rate(average=10, peak=100))
+def claim_last_round(kind: str, question: str, known_rounds: int) -> ItemWrite:
     """Claim the right to send the last round of push notifications for a question, by deleting its worker task.
 
-    `seen` is the number of completed rounds that the worker read. If several workers try, only one succeeds.
+    `known_rounds` is the number of completed rounds that the worker read. If several workers try, only one succeeds.
     """
-    return item(kind=kind, question=question).condition(F.rounds_done == seen)
+    return item(kind=kind, question=question).condition(F.rounds_done == known_rounds)
 
 
-@questions.delete(Errand)
+@questions.delete(WorkerTask)
 def end_errand(kind: str, question: str) -> ItemWrite:
     """Delete a worker task that is completed or no longer needed."""
     return item(kind=kind, question=question)
 
 
-@questions.delete(Errand)
+@questions.delete(WorkerTask)
 def take_errand(kind: str, question: str) -> ItemWrite:
     """Delete a worker task if it still exists. If several workers try, only one of their transactions succeeds."""
     return item(kind=kind, question=question).condition(F.due_at.exists())
 
 
 @questions.update(Question)
-def count_response(step: Counted) -> ItemWrite:
+def count_response(step: AnswerEffect) -> ItemWrite:
     """Increment a question's number of answers, if the question is answerable and the number is unchanged.
 
     The number must be the same as when the question was read.
@@ -229,7 +229,13 @@ def store_expiry(question_id: str, now_s: int) -> ItemWrite:
 
 @transaction(rate=Rate(average=10, peak=100))
 def ask(
-    question: Question, *, agent: str, most: int, errands: Two[Errand], records: One[KeyRecord], over: Timestamp
+    question: Question,
+    *,
+    agent: str,
+    max_open: int,
+    tasks: AtMostTwo[WorkerTask],
+    records: AtMostOne[KeyRecord],
+    expired_before: Timestamp,
 ) -> list[WriteCall[Any]]:
     """Create a question with its worker tasks and, if it has an idempotency key, the record of the key.
 
@@ -237,9 +243,9 @@ def ask(
     """
     return [
         add_question(question),
-        open_one(agent, most),
-        add_errand(each(errands)),
-        keep_key(each(records), over),
+        open_one(agent, max_open),
+        add_errand(each(tasks)),
+        keep_key(each(records), expired_before),
     ]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotFoundError, TransactionFailedError
 from keyplan_systems.ask_a_human import design_push
-from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError
+from keyplan_systems.ask_a_human.base import ATTEMPTS, TRANSIENT, Base, BusyError
 from keyplan_systems.ask_a_human.domain import credentials
 from keyplan_systems.ask_a_human.domain.timestamps import iso
 from keyplan_systems.ask_a_human.entities import Device, FingerprintOwner
@@ -44,7 +44,7 @@ class Devices:
             fingerprint=fingerprint,
             registered_at=iso(self._base.now_ms),
         )
-        self._base.decide(design_push.add_device(device))
+        self._base.write(design_push.add_device(device))
         return token
 
     def identify(self, token: str) -> Identity | None:
@@ -52,13 +52,13 @@ class Devices:
 
         The device is looked up by the hash of the token, so response times do not reveal parts of the token.
         """
-        hashed = credentials.secret_hash(token)
+        token_hash = credentials.secret_hash(token)
         for attempt in range(ATTEMPTS):
-            stored = self._connection.run(design_push.device_by_token(hashed))
+            stored = self._connection.run(design_push.device_by_token(token_hash))
             if stored is None:
                 return None
             if stored.person is not None:
-                return Identity(stored.fingerprint, stored.person, hashed)
+                return Identity(stored.fingerprint, stored.person, token_hash)
             self._set_person(stored)
             self._base.back_off(attempt)
         raise BusyError("this device is being used for the first time by many requests at once")
@@ -68,18 +68,18 @@ class Devices:
         owner = FingerprintOwner(fingerprint=device.fingerprint, device=device.token_hash)
         try:
             self._connection.run(design_push.claim_fingerprint(owner, device.token_hash, device.fingerprint))
-        except TransactionFailedError as failed:
-            reasons = [reason for reason in failed.reasons if reason is not None]
-            if not all(isinstance(reason, (*_STALE, *PASSING)) for reason in reasons):
+        except TransactionFailedError as error:
+            reasons = [reason for reason in error.reasons if reason is not None]
+            if not all(isinstance(reason, (*_STALE, *TRANSIENT)) for reason in reasons):
                 raise
-            if isinstance(failed.reasons[0], AlreadyExistsError):
+            if isinstance(error.reasons[0], AlreadyExistsError):
                 self._set_derived_person(device)
 
     def _set_derived_person(self, device: Device) -> None:
-        other = hashlib.sha256(f"{device.fingerprint}#{device.token_hash}".encode()).hexdigest()
+        person = hashlib.sha256(f"{device.fingerprint}#{device.token_hash}".encode()).hexdigest()
         try:
-            self._base.decide(design_push.set_person(device.token_hash, other))
-        except (*_STALE, *PASSING):
+            self._base.write(design_push.set_person(device.token_hash, person))
+        except (*_STALE, *TRANSIENT):
             return
 
 

@@ -139,7 +139,7 @@ class Agent(Entity):
     volume=Volume(count=40_000, bytes=Bytes(220), distinct={"kind": {"EXPIRE": 0.5, "PUSH": 0.5}}),
     store_key_fields=False,
 )
-class Errand(Entity):
+class WorkerTask(Entity):
     """A scheduled task for a worker.
 
     A task of the kind EXPIRE marks a question as expired. A task of the kind PUSH notifies users about a question.

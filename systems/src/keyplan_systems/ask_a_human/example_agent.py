@@ -21,7 +21,7 @@ from mcp.client.stdio import StdioServerParameters
 
 
 @dataclass(frozen=True)
-class Facts:
+class ReleaseNote:
     """The content of a release note: what has changed and why."""
 
     product: str = "Ledger 4.2"
@@ -29,28 +29,28 @@ class Facts:
     reason: str = "large exports stopped halfway"
 
 
-def drafts(facts: Facts) -> list[str]:
+def drafts(note: ReleaseNote) -> list[str]:
     """Return three drafts of a release note. The first starts with the effect of the change, the second with the
     problem, and the third combines both in one sentence.
     """
     return [
-        f"{facts.product} now {facts.change}.",
-        f"Fixed: {facts.reason}. {facts.product} {facts.change}.",
-        f"{facts.product}: better exports.",
+        f"{note.product} now {note.change}.",
+        f"Fixed: {note.reason}. {note.product} {note.change}.",
+        f"{note.product}: better exports.",
     ]
 
 
-def question(facts: Facts) -> str:
+def question(note: ReleaseNote) -> str:
     """Return the prompt of a question that asks people to compare the drafts. It contains the context that
     they need.
     """
     return (
-        f"A new version of a bookkeeping program solves this problem: {facts.reason}."
+        f"A new version of a bookkeeping program solves this problem: {note.reason}."
         " Which release note tells you best whether you should update?"
     )
 
 
-def chosen(texts: list[str], summary: Mapping[str, int]) -> str | None:
+def best_draft(texts: list[str], summary: Mapping[str, int]) -> str | None:
     """Return the draft with the most votes, the first such draft in case of a tie, or None if there were no votes.
 
     `summary` maps each draft to its number of votes.
@@ -59,19 +59,19 @@ def chosen(texts: list[str], summary: Mapping[str, int]) -> str | None:
     return best if summary.get(best, 0) else None
 
 
-async def ask_about_drafts(client: Client, facts: Facts, *, people: int, wait_s: int, key: str | None) -> str:
+async def ask_about_drafts(client: Client, note: ReleaseNote, *, people: int, wait_s: int, key: str | None) -> str:
     """Ask humans which draft of the release note is best, wait for their answers, and return a report.
 
     `people` is the required number of answers, `wait_s` the maximum waiting time in seconds, and `key` the idempotency
     key. Raises RuntimeError if the MCP server rejects the question.
     """
-    texts = drafts(facts)
+    texts = drafts(note)
 
-    async def show(progress: float, total: float | None, message: str | None) -> None:
+    async def show_progress(progress: float, total: float | None, message: str | None) -> None:
         typer.echo(message or f"{progress:g} of {total:g} answers", err=True)
 
     arguments: dict[str, Any] = {
-        "prompt": question(facts),
+        "prompt": question(note),
         "options": texts,
         "audience": ["product"],
         "min_responses": people,
@@ -79,14 +79,16 @@ async def ask_about_drafts(client: Client, facts: Facts, *, people: int, wait_s:
     }
     if key is not None:
         arguments["idempotency_key"] = key
-    result = await client.call_tool("ask_human", arguments, read_timeout_seconds=wait_s + 60, progress_callback=show)
+    result = await client.call_tool(
+        "ask_human", arguments, read_timeout_seconds=wait_s + 60, progress_callback=show_progress
+    )
     if result.is_error or result.structured_content is None:
         raise RuntimeError(" ".join(getattr(part, "text", "") for part in result.content))
     answers = result.structured_content
-    best = chosen(texts, answers["summary"] or {})
-    if best is None:
+    draft = best_draft(texts, answers["summary"] or {})
+    if draft is None:
         return f"Nobody has answered yet. {answers['next_step']}"
-    return f"{answers['summary'][best]} of {answers['current_responses']} people prefer:\n{best}"
+    return f"{answers['summary'][draft]} of {answers['current_responses']} people prefer:\n{draft}"
 
 
 def main(
@@ -109,7 +111,7 @@ def main(
 
     async def run() -> str:
         async with Client(server or command) as client:
-            return await ask_about_drafts(client, Facts(), people=people, wait_s=wait, key=key)
+            return await ask_about_drafts(client, ReleaseNote(), people=people, wait_s=wait, key=key)
 
     try:
         typer.echo(anyio.run(run))

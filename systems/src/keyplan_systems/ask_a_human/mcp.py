@@ -70,7 +70,7 @@ Key = Annotated[
         description="Idempotency key: asking again with the same key within 24 hours returns the same question.",
     ),
 ]
-Enough = Annotated[int | None, Field(ge=1, le=50, description="Stop waiting after this number of answers.")]
+MinAnswers = Annotated[int | None, Field(ge=1, le=50, description="Stop waiting after this number of answers.")]
 
 
 class HumanResponses(AgentQuestion):
@@ -97,25 +97,25 @@ class _Tools:
         idempotency_key: Key = None,
     ) -> HumanResponses:
         """Ask people a question: a choice between options, or a short text. Returns the question with its answers."""
-        wishes: SubmitOptions = {"min_responses": min_responses, "timeout_seconds": timeout_seconds}
+        fields: SubmitOptions = {"min_responses": min_responses, "timeout_seconds": timeout_seconds}
         if options is not None:
-            wishes["type"], wishes["options"] = "multiple_choice", options
+            fields["type"], fields["options"] = "multiple_choice", options
         if audience:
-            wishes["audience"] = audience
+            fields["audience"] = audience
         if idempotency_key is not None:
-            wishes["idempotency_key"] = idempotency_key
+            fields["idempotency_key"] = idempotency_key
         try:
-            question_id = await self._client.submit(prompt, **wishes)
+            question = await self._client.submit(prompt, **fields)
         except AskError as error:
             raise ToolError(f"The question was not asked: {error}") from error
-        return await self._answers(ctx, question_id.question_id, wait_seconds, None)
+        return await self._answers(ctx, question.question_id, wait_seconds, None)
 
     async def check_human_responses(
         self,
         ctx: Context,
         question_id: Annotated[str, Field(description="The ID that ask_human returned.")],
         wait_seconds: Wait = 0,
-        min_answers: Enough = None,
+        min_answers: MinAnswers = None,
     ) -> HumanResponses:
         """Return the answers to a question that have arrived so far. Optionally wait for more answers."""
         return await self._answers(ctx, question_id, wait_seconds, min_answers)
@@ -171,10 +171,12 @@ def build(client: AsyncAgentClient) -> MCPServer[None]:
         "ask-a-human", title="Ask a Human", instructions=INSTRUCTIONS, log_level="WARNING", subscriptions=False
     )
     tools = _Tools(client)
-    asks = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)
-    reads = ToolAnnotations(read_only_hint=True, open_world_hint=True)
-    server.add_tool(tools.ask_human, title="Ask people", annotations=asks)
-    server.add_tool(tools.check_human_responses, title="Read people's answers", annotations=reads)
+    ask_annotations = ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
+    )
+    read_annotations = ToolAnnotations(read_only_hint=True, open_world_hint=True)
+    server.add_tool(tools.ask_human, title="Ask people", annotations=ask_annotations)
+    server.add_tool(tools.check_human_responses, title="Read people's answers", annotations=read_annotations)
     return server
 
 

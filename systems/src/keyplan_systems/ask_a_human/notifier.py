@@ -82,20 +82,20 @@ class HttpxTransport(google_transport.Request):
 
 
 class _TransportResponse(google_transport.Response):
-    def __init__(self, answer: httpx.Response) -> None:
-        self._answer = answer
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
 
     @property
     def status(self) -> int:
-        return self._answer.status_code
+        return self._response.status_code
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return self._answer.headers
+        return self._response.headers
 
     @property
     def data(self) -> bytes:
-        return self._answer.content
+        return self._response.content
 
 
 class FcmNotifier:
@@ -115,8 +115,8 @@ class FcmNotifier:
 
         Raises ValueError for an invalid key file, and OSError for an unreadable one.
         """
-        read = service_account.Credentials.from_service_account_file
-        credentials = read(str(path), scopes=[FCM_SCOPE])  # type: ignore[no-untyped-call]  # has no annotations
+        load = service_account.Credentials.from_service_account_file
+        credentials = load(str(path), scopes=[FCM_SCOPE])  # type: ignore[no-untyped-call]  # has no annotations
         if not credentials.project_id:
             raise ValueError(f"{path} has no project_id: it is not a service account key for Firebase")
         return cls(credentials, credentials.project_id, clock, base_url=base_url)
@@ -128,10 +128,10 @@ class FcmNotifier:
         twice.
         """
         try:
-            response = await self._post(message, await self._token(renew=None))
+            response = await self._post(message, await self._token(rejected_token=None))
             if response.status_code == httpx.codes.UNAUTHORIZED and not _is_push_key_error(response):
-                stale = response.request.headers["Authorization"].removeprefix("Bearer ")
-                response = await self._post(message, await self._token(renew=stale))
+                stale_token = response.request.headers["Authorization"].removeprefix("Bearer ")
+                response = await self._post(message, await self._token(rejected_token=stale_token))
         except httpx.TransportError as error:
             return TryLater(f"FCM cannot be reached: {error!r}")
         except httpx.DecodingError as error:
@@ -139,7 +139,7 @@ class FcmNotifier:
         except google_errors.TransportError as error:
             return TryLater(f"the token service cannot be reached: {error}")
         except google_errors.RefreshError as error:
-            return _refused_token(error)
+            return _token_error_outcome(error)
         return outcome(response, self._clock.now())
 
     async def close(self) -> None:
@@ -150,18 +150,18 @@ class FcmNotifier:
     async def _post(self, message: PushMessage, token: str) -> httpx.Response:
         return await self._client.post(self._url, json=payload(message), headers={"Authorization": f"Bearer {token}"})
 
-    async def _token(self, renew: str | None) -> str:
-        """Return a valid access token. If necessary, a new token is fetched in a thread. `renew` is a token that FCM
-        has rejected, or None.
+    async def _token(self, rejected_token: str | None) -> str:
+        """Return a valid access token. If necessary, a new token is fetched in a thread. `rejected_token` is a token
+        that FCM has rejected, or None.
         """
-        if self._credentials.valid and self._credentials.token != renew:
+        if self._credentials.valid and self._credentials.token != rejected_token:
             return str(self._credentials.token)
-        await asyncio.to_thread(self._refresh, renew)
+        await asyncio.to_thread(self._refresh, rejected_token)
         return str(self._credentials.token)
 
-    def _refresh(self, renew: str | None) -> None:
+    def _refresh(self, rejected_token: str | None) -> None:
         with self._refreshing:  # a concurrent task has fetched the token already
-            if not self._credentials.valid or self._credentials.token == renew:
+            if not self._credentials.valid or self._credentials.token == rejected_token:
                 transport = HttpxTransport(self._token_client)
                 self._credentials.refresh(transport)  # type: ignore[no-untyped-call]  # has no annotations
 
@@ -194,7 +194,7 @@ class _Detail(BaseModel):
     fieldViolations: tuple[_Violation, ...] = ()  # noqa: N815 - the service's own name
 
 
-class _Fault(BaseModel):
+class _FcmError(BaseModel):
     model_config = ConfigDict(extra="ignore")
     message: str = ""
     status: str = ""
@@ -206,18 +206,18 @@ class _Fault(BaseModel):
         return next((detail.errorCode for detail in self.details if detail.errorCode), self.status)
 
     @property
-    def blames_token(self) -> bool:
+    def is_token_error(self) -> bool:
         """Whether the push token, and not another part of the message, caused the error."""
         fields = [violation.field for detail in self.details for violation in detail.fieldViolations]
         return "message.token" in fields if fields else "registration token" in self.message
 
 
-class _FaultAnswer(BaseModel):
+class _FcmErrorBody(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    error: _Fault
+    error: _FcmError
 
 
-class _Sent(BaseModel):
+class _FcmResult(BaseModel):
     name: str
 
 
@@ -225,15 +225,15 @@ def outcome(response: httpx.Response, now_s: float) -> Outcome:
     """Convert a response from FCM to the outcome of sending a message. `now_s` is the current time in epoch seconds."""
     if response.is_success:
         try:
-            return Delivered(_Sent.model_validate_json(response.content).name)
+            return Delivered(_FcmResult.model_validate_json(response.content).name)
         except ValidationError:
             return Rejected(f"FCM answered {response.status_code} without a message name")
-    fault = _fault(response)
-    reason = f"{response.status_code} {fault.code}: {fault.message}"
-    if fault.code == "UNREGISTERED" or (fault.code == "INVALID_ARGUMENT" and fault.blames_token):
+    fcm_error = _fcm_error(response)
+    reason = f"{response.status_code} {fcm_error.code}: {fcm_error.message}"
+    if fcm_error.code == "UNREGISTERED" or (fcm_error.code == "INVALID_ARGUMENT" and fcm_error.is_token_error):
         return DeadToken(reason)
-    asked_s = retry_after_s(response.headers.get("Retry-After"), now_s)
-    pause_s = None if asked_s is None else min(asked_s, LONGEST_PAUSE_S)
+    requested_s = retry_after_s(response.headers.get("Retry-After"), now_s)
+    pause_s = None if requested_s is None else min(requested_s, LONGEST_PAUSE_S)
     if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
         return TryLater(reason, QUOTA_PAUSE_S if pause_s is None else pause_s)
     if response.is_server_error:
@@ -241,20 +241,20 @@ def outcome(response: httpx.Response, now_s: float) -> Outcome:
     return Rejected(reason)
 
 
-def _fault(response: httpx.Response) -> _Fault:
+def _fcm_error(response: httpx.Response) -> _FcmError:
     """Return the error that a response body contains. If the body is not in FCM's format, the error contains only the
     reason phrase of the response.
     """
     try:
-        return _FaultAnswer.model_validate_json(response.content).error
+        return _FcmErrorBody.model_validate_json(response.content).error
     except ValidationError:
-        return _Fault(message=response.reason_phrase)
+        return _FcmError(message=response.reason_phrase)
 
 
 def _is_push_key_error(response: httpx.Response) -> bool:
-    return _fault(response).code == "THIRD_PARTY_AUTH_ERROR"
+    return _fcm_error(response).code == "THIRD_PARTY_AUTH_ERROR"
 
 
-def _refused_token(error: google_errors.RefreshError) -> Outcome:
+def _token_error_outcome(error: google_errors.RefreshError) -> Outcome:
     reason = f"no access token: {error}"
     return TryLater(reason) if error.retryable else Rejected(reason)

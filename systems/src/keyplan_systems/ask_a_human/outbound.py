@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from keyplan_systems.ask_a_human.domain.notifications import Outcome, TryLater
 from keyplan_systems.ask_a_human.notifier import Notifier, PushMessage
 
-AT_ONCE = 20
+MAX_CONCURRENT = 20
 _log = logging.getLogger(__name__)
 
 
@@ -39,14 +39,14 @@ class Outbound:
         self._loop.close()
 
     async def _send(self, messages: Sequence[PushMessage]) -> list[Outcome]:
-        places = asyncio.Semaphore(AT_ONCE)
+        semaphore = asyncio.Semaphore(MAX_CONCURRENT)
 
-        async def one(message: PushMessage) -> Outcome:
-            async with places:
+        async def send_one(message: PushMessage) -> Outcome:
+            async with semaphore:
                 try:
                     return await self._notifier.send(message)
                 except Exception as error:  # noqa: BLE001 - a full disk or an unexpected error: the other results stay valid
                     _log.exception("a push was not sent")
                     return TryLater(f"not sent: {error!r}")
 
-        return await asyncio.gather(*map(one, messages))
+        return await asyncio.gather(*map(send_one, messages))

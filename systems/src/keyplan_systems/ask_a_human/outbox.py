@@ -30,17 +30,19 @@ class OutboxNotifier:
         self._clock = clock
         self._lock = threading.Lock()
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        self._end_torn_line()
+        self._end_partial_line()
 
     async def send(self, message: PushMessage) -> Outcome:
         """Append a message to the file. Raises OSError if the message cannot be written completely, for example because
         the disk is full.
         """
         with self._lock:
-            identity = f"outbox/{self._clock.random.getrandbits(64):016x}"
+            message_id = f"outbox/{self._clock.random.getrandbits(64):016x}"
             sent_at = iso(from_seconds(self._clock.now()))
-            self._append(orjson.dumps({"message_id": identity, "sent_at": sent_at, "message": asdict(message)}) + b"\n")
-        return Delivered(identity)
+            self._append(
+                orjson.dumps({"message_id": message_id, "sent_at": sent_at, "message": asdict(message)}) + b"\n"
+            )
+        return Delivered(message_id)
 
     async def close(self) -> None:
         """Close the file."""
@@ -52,7 +54,7 @@ class OutboxNotifier:
             os.write(self._file, b"\n")
             raise OSError(f"only {written} of {len(line)} bytes fit into {self._path}")
 
-    def _end_torn_line(self) -> None:
+    def _end_partial_line(self) -> None:
         size = os.fstat(self._file).st_size
         if size:
             os.lseek(self._file, size - 1, os.SEEK_SET)

@@ -18,11 +18,11 @@ from keyplan.client.errors import RunError
 from keyplan_systems.ask_a_human import design_push, design_questions, records
 from keyplan_systems.ask_a_human.base import STALE, Base, Failures
 from keyplan_systems.ask_a_human.domain import notifications, questions
-from keyplan_systems.ask_a_human.domain.notifications import Outcome, Reservoir, Step, Subscription
+from keyplan_systems.ask_a_human.domain.notifications import NextAction, Outcome, Reservoir, Subscription
 from keyplan_systems.ask_a_human.domain.questions import Question
 from keyplan_systems.ask_a_human.domain.refusals import QuestionNotFoundError
 from keyplan_systems.ask_a_human.domain.timestamps import SECOND_MS, iso, parse_iso
-from keyplan_systems.ask_a_human.entities import Delivery, Errand, Notice
+from keyplan_systems.ask_a_human.entities import Delivery, Notice, WorkerTask
 from keyplan_systems.ask_a_human.notifier import PushMessage
 from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.questions import PUSH
@@ -63,9 +63,9 @@ class PushWorker:
         Failed rounds and retries are tried again in the next run.
         """
         failures = Failures()
-        done = sum(failures.each(lambda part: part(failures), (self._do_rounds, self._do_retries)))
-        failures.raise_if_any(done)
-        return done
+        completed = sum(failures.run_all(lambda run: run(failures), (self._do_rounds, self._do_retries)))
+        failures.raise_if_any(completed)
+        return completed
 
     # Rounds.
 
@@ -75,41 +75,47 @@ class PushWorker:
         The eligible users are read before any round is claimed, because a claimed round cannot be repeated.
         """
         now_ms = self._base.now_ms
-        waiting = design_questions.due_errands(PUSH, iso(now_ms))
-        errands = self._connection.iterate(waiting, page_size=ROUNDS_AT_ONCE, unreadable=failures.found.append)
-        due = failures.first(lambda errand: self._due(errand, now_ms), errands, ROUNDS_AT_ONCE)
-        people = self._sample(sum(notifications.target(question) for _, question in due), now_ms, failures)
-        claimed = failures.each(lambda due_errand: self._take(*due_errand, now_ms), due)
-        pushes = [push for pair in self._dealt(people, claimed) if (push := self._claim(*pair)) is not None]
+        call = design_questions.due_errands(PUSH, iso(now_ms))
+        tasks = self._connection.iterate(call, page_size=ROUNDS_AT_ONCE, unreadable=failures.errors.append)
+        due_rounds = failures.run_up_to(lambda task: self._due_round(task, now_ms), tasks, ROUNDS_AT_ONCE)
+        subscriptions = self._sample(
+            sum(notifications.recipient_count(question) for _, question in due_rounds), now_ms, failures
+        )
+        claimed_questions = failures.run_all(lambda due_round: self._claim_round(*due_round, now_ms), due_rounds)
+        pushes = [
+            push
+            for pair in self._assign(subscriptions, claimed_questions)
+            if (push := self._claim_subscription(*pair)) is not None
+        ]
         self._send(pushes, failures)
-        return len(claimed)
+        return len(claimed_questions)
 
-    def _due(self, errand: Errand, now_ms: int) -> tuple[Errand, Question] | None:
+    def _due_round(self, task: WorkerTask, now_ms: int) -> tuple[WorkerTask, Question] | None:
         """Return the worker task and its question if a round of notifications is due, or None otherwise.
 
         If no further rounds remain for the question, the task is deleted.
         """
-        question = self._existing_question(errand.question, now_ms)
-        last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
-        due_ms = None if question is None else notifications.next_round(question, errand.rounds_done, last_ms, now_ms)
+        question = self._existing_question(task.question, now_ms)
+        last_ms = None if task.last_round_at is None else parse_iso(task.last_round_at)
+        due_ms = None if question is None else notifications.next_round(question, task.rounds_done, last_ms, now_ms)
         if question is None or due_ms is None:
             with suppress(*STALE):  # another worker claimed it first
-                self._connection.run(design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done))
+                self._connection.run(design_questions.claim_last_round(PUSH, task.question, task.rounds_done))
             return None
-        return None if due_ms > now_ms else (errand, question)
+        return None if due_ms > now_ms else (task, question)
 
-    def _take(self, errand: Errand, question: Question, now_ms: int) -> Question | None:
+    def _claim_round(self, task: WorkerTask, question: Question, now_ms: int) -> Question | None:
         """Claim a round of notifications. Return the question, or None if another worker has claimed the round."""
-        then_ms = notifications.next_round(question, errand.rounds_done + 1, now_ms, now_ms)
-        if then_ms is None:
-            call = design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done)
+        next_ms = notifications.next_round(question, task.rounds_done + 1, now_ms, now_ms)
+        if next_ms is None:
+            call = design_questions.claim_last_round(PUSH, task.question, task.rounds_done)
         else:
             call = design_questions.claim_round(
-                PUSH, errand.question, errand.rounds_done, last_round_at=iso(now_ms), due_at=iso(then_ms)
+                PUSH, task.question, task.rounds_done, last_round_at=iso(now_ms), due_at=iso(next_ms)
             )
         try:
             # A transaction is used because it can be repeated after a lost response and still recognize its own claim.
-            self._base.decide(call)
+            self._base.write(call)
         except STALE:
             return None
         return question
@@ -126,23 +132,23 @@ class PushWorker:
         """
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
-            waiting = design_push.eligible_for_notification(iso(now_ms))
-            stored = self._connection.iterate(waiting, page_size=PEOPLE_AT_ONCE, unreadable=failures.found.append)
-            subscribers = failures.some(records.subscription, stored)
-            sample.offer(subscriber for subscriber in subscribers if notifications.eligible(subscriber, now_ms))
+            call = design_push.eligible_for_notification(iso(now_ms))
+            stored = self._connection.iterate(call, page_size=PEOPLE_AT_ONCE, unreadable=failures.errors.append)
+            subscribers = failures.run_lazily(records.subscription, stored)
+            sample.offer(subscriber for subscriber in subscribers if notifications.is_eligible(subscriber, now_ms))
         return sample.sample()
 
-    def _dealt(
-        self, people: Sequence[Subscription], claimed: Sequence[Question]
+    def _assign(
+        self, subscriptions: Sequence[Subscription], claimed_questions: Sequence[Question]
     ) -> list[tuple[Subscription, Question]]:
         """Return pairs of a user's subscription and the question about which to notify the user. The questions are
         assigned at random. No question is assigned to more users than its round is meant to notify.
         """
-        slots = [question for question in claimed for _ in range(notifications.target(question))]
+        slots = [question for question in claimed_questions for _ in range(notifications.recipient_count(question))]
         self._base.clock.random.shuffle(slots)
-        return list(zip(people, slots, strict=False))
+        return list(zip(subscriptions, slots, strict=False))
 
-    def _claim(self, subscription: Subscription, question: Question) -> Push | None:
+    def _claim_subscription(self, subscription: Subscription, question: Question) -> Push | None:
         """Claim a user's subscription for a question. Return the push to send, or None if another worker has claimed
         the subscription.
 
@@ -151,26 +157,26 @@ class PushWorker:
         interval has passed.
         """
         now_ms = self._base.now_ms
-        claimed = notifications.claim(subscription, now_ms)
-        if claimed is None or not questions.status_at(question, now_ms).answerable:
+        claimed_subscription = notifications.claim(subscription, now_ms)
+        if claimed_subscription is None or not questions.status_at(question, now_ms).answerable:
             return None
         call = design_push.claim(
-            design_push.Claimed(
+            design_push.SubscriptionClaim(
                 subscription_id=subscription.subscription_id,
-                seen=iso(subscription.next_eligible_at_ms),
+                known_next_eligible_at=iso(subscription.next_eligible_at_ms),
                 last_notified_at=iso(now_ms),
-                next_eligible_at=iso(claimed.next_eligible_at_ms),
+                next_eligible_at=iso(claimed_subscription.next_eligible_at_ms),
             ),
             _notice(question, subscription, now_ms),
         )
         try:
-            self._base.decide(call)
+            self._base.write(call)
         except STALE:
             return None
         except RunError:
             _log.exception("a claim failed; nothing is sent", extra={"question": question.question_id})
             return None
-        return Push(question, claimed, now_ms)
+        return Push(question, claimed_subscription, now_ms)
 
     # Sending.
 
@@ -178,7 +184,7 @@ class PushWorker:
         if not pushes:
             return
         outcomes = self._outbound.send([self._message(push) for push in pushes])
-        failures.each(lambda sent: self._after(*sent), zip(pushes, outcomes, strict=True))
+        failures.run_all(lambda pair: self._handle_outcome(*pair), zip(pushes, outcomes, strict=True))
 
     def _message(self, push: Push) -> PushMessage:
         question = push.question
@@ -191,24 +197,26 @@ class PushWorker:
             lives_s=max(0, question.expires_at_s - self._base.now_ms // SECOND_MS),
         )
 
-    def _after(self, push: Push, outcome: Outcome) -> None:
+    def _handle_outcome(self, push: Push, outcome: Outcome) -> None:
         now_ms, question, subscription = self._base.now_ms, push.question, push.subscription
-        after = notifications.after_send(outcome, push.attempt, question.deadline_ms, now_ms, self._base.clock.random)
-        if after.step is Step.DONE:
+        decision = notifications.decide_after_send(
+            outcome, push.attempt, question.deadline_ms, now_ms, self._base.clock.random
+        )
+        if decision.action is NextAction.DONE:
             if push.attempt > 1:
                 self._connection.run(design_push.note_notice(_notice(question, subscription, now_ms)))
             return
-        _log.warning("push not delivered", extra={"step": after.step.value, "reason": after.reason})
-        self._forget(push)
-        if after.step is Step.DEACTIVATE:
+        _log.warning("push not delivered", extra={"step": decision.action.value, "reason": decision.reason})
+        self._delete_notice(push)
+        if decision.action is NextAction.DEACTIVATE:
             self._deactivate(subscription, now_ms)
-        elif after.retry_at_ms is not None:
-            self._connection.run(design_push.try_later(_delivery(push, after.retry_at_ms)))
+        elif decision.retry_at_ms is not None:
+            self._connection.run(design_push.try_later(_delivery(push, decision.retry_at_ms)))
 
-    def _forget(self, push: Push) -> None:
-        person, told_at = push.subscription.fingerprint_hash, iso(push.claimed_at_ms)
+    def _delete_notice(self, push: Push) -> None:
+        person, notified_at = push.subscription.fingerprint_hash, iso(push.claimed_at_ms)
         with suppress(*STALE):  # notified through another subscription concurrently, or deleted by an earlier attempt
-            self._connection.run(design_push.forget_notice(push.question.question_id, person, told_at))
+            self._connection.run(design_push.forget_notice(push.question.question_id, person, notified_at))
 
     def _deactivate(self, subscription: Subscription, now_ms: int) -> None:
         digest = notifications.token_digest(subscription.fcm_token)
@@ -218,13 +226,13 @@ class PushWorker:
     # Retries.
 
     def _do_retries(self, failures: Failures) -> int:
-        due = design_push.due_deliveries(iso(self._base.now_ms))
-        waiting = self._connection.iterate(due, page_size=DELIVERIES_AT_ONCE, unreadable=failures.found.append)
-        again = failures.first(self._retake, waiting, DELIVERIES_AT_ONCE)
-        self._send(again, failures)
-        return len(again)
+        call = design_push.due_deliveries(iso(self._base.now_ms))
+        deliveries = self._connection.iterate(call, page_size=DELIVERIES_AT_ONCE, unreadable=failures.errors.append)
+        pushes = failures.run_up_to(self._claim_retry, deliveries, DELIVERIES_AT_ONCE)
+        self._send(pushes, failures)
+        return len(pushes)
 
-    def _retake(self, delivery: Delivery) -> Push | None:
+    def _claim_retry(self, delivery: Delivery) -> Push | None:
         """Claim the retry of a push, and return the push to send. Return None if the push is obsolete or another worker
         has already claimed the retry.
         """
@@ -232,13 +240,13 @@ class PushWorker:
         question = self._existing_question(delivery.question, now_ms)
         stored = self._connection.run(design_push.subscription_by_id(delivery.subscription))
         try:
-            self._base.decide(design_push.claim_delivery(delivery.question, delivery.subscription, delivery.attempt))
+            self._base.write(design_push.claim_delivery(delivery.question, delivery.subscription, delivery.attempt))
         except STALE:
             return None
         if stored is None or question is None or not stored.active:
             return None
-        told_since = stored.last_notified_at != delivery.claimed_at
-        if told_since or not questions.status_at(question, now_ms).answerable:
+        is_claimed_again = stored.last_notified_at != delivery.claimed_at
+        if is_claimed_again or not questions.status_at(question, now_ms).answerable:
             return None
         claimed_at_ms = parse_iso(delivery.claimed_at)
         return Push(question, records.subscription(stored), claimed_at_ms, delivery.attempt + 1)

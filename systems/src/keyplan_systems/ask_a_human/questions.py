@@ -11,11 +11,11 @@ from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, Tran
 from keyplan_systems.ask_a_human import design_questions, design_responses, records
 from keyplan_systems.ask_a_human.base import (
     ATTEMPTS,
-    PASSING,
+    TRANSIENT,
     Base,
     BusyError,
+    convert_readable,
     log_unreadable,
-    readable,
     unknown_question,
 )
 from keyplan_systems.ask_a_human.domain import limits, notifications, questions
@@ -23,8 +23,8 @@ from keyplan_systems.ask_a_human.domain.limits import Allowance
 from keyplan_systems.ask_a_human.domain.questions import KeyRecord, Question, Response
 from keyplan_systems.ask_a_human.domain.requests import QuestionRequest
 from keyplan_systems.ask_a_human.domain.timestamps import DAY_S, SECOND_MS, iso, parse_iso
-from keyplan_systems.ask_a_human.entities import Errand
 from keyplan_systems.ask_a_human.entities import KeyRecord as StoredKey
+from keyplan_systems.ask_a_human.entities import WorkerTask
 
 EXPIRE, PUSH = "EXPIRE", "PUSH"
 SWEPT_WITHIN_S = 30 * DAY_S
@@ -45,7 +45,7 @@ class AskResult:
     allowance: Allowance | None
 
     @property
-    def repeated(self) -> bool:
+    def is_repeat(self) -> bool:
         """Whether the question already existed because an earlier request used the same idempotency key."""
         return self.allowance is None
 
@@ -64,7 +64,7 @@ class Questions:
         allowance = None
         for attempt in range(ATTEMPTS):
             now_ms = self._base.now_ms
-            if key is not None and (existing := self._repeated(agent, request, key, now_ms)) is not None:
+            if key is not None and (existing := self._existing_question(agent, request, key, now_ms)) is not None:
                 return AskResult(existing, None)
             allowance = allowance or self._base.count(limits.QUESTIONS, agent)
             question = questions.create(request, agent, questions.new_question_id(self._base.clock.random), key, now_ms)
@@ -86,11 +86,11 @@ class Questions:
         stored = self._connection.iterate(
             design_responses.responses_of_question(question_id), unreadable=log_unreadable
         )
-        responses = readable(records.response, stored)
+        responses = convert_readable(records.response, stored)
         responses = sorted(responses, key=lambda response: (response.created_at_ms, response.response_id))
         return question, responses[: question.current_responses]
 
-    def own(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:
+    def list_for_agent(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:
         """Return a page of the agent's questions, newest first.
 
         The list is eventually consistent, so a question that was just created may be missing. Raises CursorError if the
@@ -98,12 +98,12 @@ class Questions:
         """
         call = design_questions.agents_questions(agent)
         page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
-        return Page(tuple(readable(records.question, page)), page.cursor)
+        return Page(tuple(convert_readable(records.question, page)), page.cursor)
 
-    def _repeated(self, agent: str, request: QuestionRequest, key: str, now_ms: int) -> Question | None:
+    def _existing_question(self, agent: str, request: QuestionRequest, key: str, now_ms: int) -> Question | None:
         stored = self._connection.run(design_questions.key_record(agent, key))
         record = None if stored is None else KeyRecord(stored.made, stored.digest, parse_iso(stored.created))
-        question_id = questions.repeated(record, request.digest(), now_ms)
+        question_id = questions.repeated_question_id(record, request.digest(), now_ms)
         return None if question_id is None else self._base.question(question_id, now_ms)
 
     def _write(self, question: Question, digest: str) -> bool:
@@ -112,44 +112,44 @@ class Questions:
 
         Return False if the key is in use or the write conflicts with another write.
         """
-        over = iso(question.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
+        expired_before = iso(question.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
         call = design_questions.ask(
             records.stored_question(question),
             agent=question.agent_id,
-            most=limits.OPEN_QUESTIONS_MAX,
-            errands=_errands(question),
+            max_open=limits.OPEN_QUESTIONS_MAX,
+            tasks=_worker_tasks(question),
             records=_key(question, digest),
-            over=over,
+            expired_before=expired_before,
         )
         try:
             self._connection.run(call)
-        except TransactionFailedError as failed:
+        except TransactionFailedError as error:
             # Check the key first. If an identical request was faster, it may have used the last question of the quota,
             # and this request repeats it.
-            if isinstance(failed.reasons[-1], AlreadyExistsError | ConditionFailedError):
+            if isinstance(error.reasons[-1], AlreadyExistsError | ConditionFailedError):
                 return False
-            if any(isinstance(reason, PASSING) for reason in failed.reasons):
+            if any(isinstance(reason, TRANSIENT) for reason in error.reasons):
                 return False
-            if isinstance(failed.reasons[1], ConditionFailedError):
-                raise limits.quota_refusal() from failed
+            if isinstance(error.reasons[1], ConditionFailedError):
+                raise limits.quota_refusal() from error
             raise
         return True
 
 
-def _errands(question: Question) -> list[Errand]:
+def _worker_tasks(question: Question) -> list[WorkerTask]:
     first_ms = notifications.next_round(question, 0, None, question.created_at_ms)
     assert first_ms is not None, "a new question lasts a minute at least"
-    gone_s = questions.ttl_s(question)
+    ttl_s = questions.ttl_s(question)
     question_id, agent = question.question_id, question.agent_id
     return [
-        Errand(
+        WorkerTask(
             kind=EXPIRE,
             question=question_id,
             agent=agent,
             due_at=iso(question.deadline_ms),
-            ttl=gone_s + SWEPT_WITHIN_S,
+            ttl=ttl_s + SWEPT_WITHIN_S,
         ),
-        Errand(kind=PUSH, question=question_id, agent=agent, due_at=iso(first_ms), ttl=gone_s),
+        WorkerTask(kind=PUSH, question=question_id, agent=agent, due_at=iso(first_ms), ttl=ttl_s),
     ]
 
 

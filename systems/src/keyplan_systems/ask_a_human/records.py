@@ -9,7 +9,7 @@ from datetime import date
 from keyplan.client.errors import UnreadableItemError
 from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.domain import abuse, boards, notifications, questions, scoring
-from keyplan_systems.ask_a_human.domain.abuse import Past
+from keyplan_systems.ask_a_human.domain.abuse import AnswerHistory
 from keyplan_systems.ask_a_human.domain.boards import Period
 from keyplan_systems.ask_a_human.domain.requests import Audience
 from keyplan_systems.ask_a_human.domain.timestamps import iso, parse_iso
@@ -24,24 +24,24 @@ def _iso(at_ms: int | None) -> str | None:
     return None if at_ms is None else iso(at_ms)
 
 
-def stored_question(of: questions.Question) -> entities.Question:
+def stored_question(question: questions.Question) -> entities.Question:
     """Convert a question to an item."""
     return entities.Question(
-        question_id=of.question_id,
-        status=of.status,
-        prompt=of.prompt,
-        type=of.type,
-        options=list(of.options) or None,
-        audience=list(of.audience),
-        required_responses=of.required_responses,
-        current_responses=of.current_responses,
-        need=questions.need(of),
-        agent_id=of.agent_id,
-        idempotency_key=of.idempotency_key,
-        created_at=iso(of.created_at_ms),
-        expires_at=of.expires_at_s,
-        closed_at=_iso(of.closed_at_ms),
-        ttl=questions.ttl_s(of),
+        question_id=question.question_id,
+        status=question.status,
+        prompt=question.prompt,
+        type=question.type,
+        options=list(question.options) or None,
+        audience=list(question.audience),
+        required_responses=question.required_responses,
+        current_responses=question.current_responses,
+        need=questions.need(question),
+        agent_id=question.agent_id,
+        idempotency_key=question.idempotency_key,
+        created_at=iso(question.created_at_ms),
+        expires_at=question.expires_at_s,
+        closed_at=_iso(question.closed_at_ms),
+        ttl=questions.ttl_s(question),
     )
 
 
@@ -64,24 +64,24 @@ def question(stored: entities.Question) -> questions.Question:
     )
 
 
-def stored_response(of: questions.Response, device: str | None, reply: scoring.Reply) -> entities.Response:
+def stored_response(response: questions.Response, device: str | None, reply: scoring.Reply) -> entities.Response:
     """Convert a response to an item. The item also contains `device`, the hash of the token of the device that sent the
     answer, and `reply`, the reply to this device.
     """
     return entities.Response(
-        question_id=of.question_id,
-        response_id=of.response_id,
-        answer=of.answer,
-        selected_option=of.selected_option,
-        confidence=of.confidence,
-        fingerprint_hash=of.fingerprint_hash,
-        created_at=iso(of.created_at_ms),
-        response_time_ms=of.response_time_ms,
+        question_id=response.question_id,
+        response_id=response.response_id,
+        answer=response.answer,
+        selected_option=response.selected_option,
+        confidence=response.confidence,
+        fingerprint_hash=response.fingerprint_hash,
+        created_at=iso(response.created_at_ms),
+        response_time_ms=response.response_time_ms,
         device=device,
         points_earned=reply.points_earned,
         total_points=reply.total_points,
         new_badges=list(reply.new_badges) or None,
-        ttl=questions.response_ttl_s(of.created_at_ms),
+        ttl=questions.response_ttl_s(response.created_at_ms),
     )
 
 
@@ -106,30 +106,31 @@ def reply(stored: entities.Response) -> scoring.Reply | None:
     return scoring.Reply(stored.points_earned, tuple(stored.new_badges or ()), stored.total_points)
 
 
-def stored_stats(of: scoring.Stats, past: Past, version: int) -> UserStats:
-    """Convert a user's record to an item. `past` contains the data for the abuse heuristics. `version` is the version
-    that was read; the write increments it.
+def stored_stats(stats: scoring.Stats, history: AnswerHistory, version: int) -> UserStats:
+    """Convert a user's record to an item. `history` contains the data for the abuse heuristics. `version` is the
+    version that was read; the write increments it.
     """
     return UserStats(
-        fingerprint_hash=of.fingerprint_hash,
-        total_points=of.total_points,
-        total_answers=of.total_answers,
-        streak_days=of.streak_days,
-        streak_last_date=None if of.streak_last_date is None else of.streak_last_date.isoformat(),
-        badges={badge: iso(at_ms) for badge, at_ms in of.badges.items()},
-        answers_by_category={tag.value: count for tag, count in of.answers_by_category.items()},
+        fingerprint_hash=stats.fingerprint_hash,
+        total_points=stats.total_points,
+        total_answers=stats.total_answers,
+        streak_days=stats.streak_days,
+        streak_last_date=None if stats.streak_last_date is None else stats.streak_last_date.isoformat(),
+        badges={badge: iso(at_ms) for badge, at_ms in stats.badges.items()},
+        answers_by_category={tag.value: count for tag, count in stats.answers_by_category.items()},
         daily_points={
-            day.isoformat(): DayRecord(points=done.points, answers=done.answers) for day, done in of.days.items()
+            day.isoformat(): DayRecord(points=totals.points, answers=totals.answers)
+            for day, totals in stats.days.items()
         },
-        scored_at=iso(of.scored_at_ms),
-        early_answers=of.early_answers,
-        night_answers=of.night_answers,
-        speedy_answers=of.speedy_answers,
-        confident_answers=of.confident_answers,
-        text_digests=list(past.text_digests),
-        minimal_run=past.minimal_run,
-        created_at=iso(of.created_at_ms),
-        updated_at=iso(of.updated_at_ms),
+        scored_at=iso(stats.scored_at_ms),
+        early_answers=stats.early_answers,
+        night_answers=stats.night_answers,
+        speedy_answers=stats.speedy_answers,
+        confident_answers=stats.confident_answers,
+        text_digests=list(history.text_digests),
+        minimal_run=history.minimal_run,
+        created_at=iso(stats.created_at_ms),
+        updated_at=iso(stats.updated_at_ms),
         version=version,
     )
 
@@ -159,7 +160,8 @@ def _stats(stored: UserStats) -> scoring.Stats:
         badges={badge: parse_iso(text) for badge, text in stored.badges.items()},
         answers_by_category={Audience(tag): count for tag, count in stored.answers_by_category.items()},
         days={
-            date.fromisoformat(day): scoring.Day(done.points, done.answers) for day, done in stored.daily_points.items()
+            date.fromisoformat(day): scoring.Day(totals.points, totals.answers)
+            for day, totals in stored.daily_points.items()
         },
         early_answers=stored.early_answers,
         night_answers=stored.night_answers,
@@ -168,63 +170,63 @@ def _stats(stored: UserStats) -> scoring.Stats:
     )
 
 
-def past(stored: UserStats) -> Past:
+def answer_history(stored: UserStats) -> AnswerHistory:
     """Return the part of a user's record that the abuse heuristics use."""
-    return Past(tuple(stored.text_digests), stored.minimal_run)
+    return AnswerHistory(tuple(stored.text_digests), stored.minimal_run)
 
 
-def stored_row(of: boards.Row, period: Period, now_ms: int) -> BoardRow:
+def stored_row(row: boards.Row, period: Period, now_ms: int) -> BoardRow:
     """Convert a user's leaderboard row to an item. The item belongs to the leaderboard of the given kind (daily, weekly
     or all-time) whose period contains `now_ms`.
     """
     board = boards.period_key(period, now_ms)
     return BoardRow(
         board=board,
-        person=of.fingerprint_hash,
-        leaderboard=boards.partition(board, boards.shard(of.fingerprint_hash)),
-        place=of.sort_key,
-        total_points=of.points,
-        total_answers=of.answers,
+        person=row.fingerprint_hash,
+        leaderboard=boards.partition(board, boards.shard(row.fingerprint_hash)),
+        place=row.sort_key,
+        total_points=row.points,
+        total_answers=row.answers,
         ttl=boards.ttl_s(period, now_ms),
     )
 
 
 def row(stored: BoardRow) -> boards.Row:
     """Convert an item to a leaderboard row."""
-    points, reached_at_ms, person = boards.read_sort_key(stored.place)
+    points, reached_at_ms, person = boards.parse_sort_key(stored.place)
     return boards.Row(person, points, stored.total_answers, reached_at_ms)
 
 
-def stored_flag(of: abuse.Flag) -> Flag:
+def stored_flag(flag: abuse.Flag) -> Flag:
     """Convert a flag to an item. The item expires at the same time as the flagged response."""
     return Flag(
-        flag_id=of.flag_id,
-        question=of.question_id,
-        response=of.response_id,
-        person=of.fingerprint_hash,
-        reason=of.reason,
-        flagged_at=iso(of.flagged_at_ms),
-        reviewed=of.reviewed,
-        action=of.action,
-        reviewed_at=_iso(of.reviewed_at_ms),
-        ttl=questions.response_ttl_s(of.flagged_at_ms),
+        flag_id=flag.flag_id,
+        question=flag.question_id,
+        response=flag.response_id,
+        person=flag.fingerprint_hash,
+        reason=flag.reason,
+        flagged_at=iso(flag.flagged_at_ms),
+        reviewed=flag.reviewed,
+        action=flag.action,
+        reviewed_at=_iso(flag.reviewed_at_ms),
+        ttl=questions.response_ttl_s(flag.flagged_at_ms),
     )
 
 
-def stored_subscription(of: notifications.Subscription, version: int) -> entities.Subscription:
+def stored_subscription(subscription: notifications.Subscription, version: int) -> entities.Subscription:
     """Convert a subscription to an item. `version` is the version that was read, or 0 for a new subscription."""
     return entities.Subscription(
-        subscription_id=of.subscription_id,
-        fcm_token=of.fcm_token,
-        token_digest=notifications.token_digest(of.fcm_token),
-        fingerprint_hash=of.fingerprint_hash,
-        min_interval_minutes=of.min_interval_minutes,
-        last_notified_at=_iso(of.last_notified_at_ms),
-        next_eligible_at=iso(of.next_eligible_at_ms),
-        created_at=iso(of.created_at_ms),
-        updated_at=iso(of.updated_at_ms),
-        active=of.active,
-        device=of.device,
+        subscription_id=subscription.subscription_id,
+        fcm_token=subscription.fcm_token,
+        token_digest=notifications.token_digest(subscription.fcm_token),
+        fingerprint_hash=subscription.fingerprint_hash,
+        min_interval_minutes=subscription.min_interval_minutes,
+        last_notified_at=_iso(subscription.last_notified_at_ms),
+        next_eligible_at=iso(subscription.next_eligible_at_ms),
+        created_at=iso(subscription.created_at_ms),
+        updated_at=iso(subscription.updated_at_ms),
+        active=subscription.active,
+        device=subscription.device,
         version=version,
     )
 

@@ -23,7 +23,7 @@ from keyplan_systems.ask_a_human.entities import Flag, Response
 
 app = typer.Typer(help="Review flagged answers. Prints one JSON object per line.", no_args_is_help=True)
 Url: TypeAlias = Annotated[str, typer.Option(help="The database: a file path, http://host:port or aws://region.")]
-Most: TypeAlias = Annotated[int, typer.Option(min=1, help="Maximum number of lines to print.")]
+LimitOption: TypeAlias = Annotated[int, typer.Option(min=1, help="Maximum number of lines to print.")]
 
 
 class Reviews:
@@ -32,15 +32,15 @@ class Reviews:
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
-    def waiting(self, most: int) -> list[Flag]:
-        """Return up to `most` flags on suspicious answers that have not been reviewed, oldest first."""
-        return list(self._connection.run(design_responses.unreviewed_flags(), limit=most))
+    def list_unreviewed(self, limit: int) -> list[Flag]:
+        """Return up to `limit` flags on suspicious answers that have not been reviewed, oldest first."""
+        return list(self._connection.run(design_responses.unreviewed_flags(), limit=limit))
 
-    def recent_answers(self, person: str, most: int) -> list[Response]:
-        """Return up to `most` answers of a user, newest first. The list is eventually consistent, so an answer that was
-        just stored may be missing.
+    def recent_answers(self, person: str, limit: int) -> list[Response]:
+        """Return up to `limit` answers of a user, newest first. The list is eventually consistent, so an answer that
+        was just stored may be missing.
         """
-        return list(self._connection.run(design_responses.recent_answers(person), limit=most))
+        return list(self._connection.run(design_responses.recent_answers(person), limit=limit))
 
     def decide(self, flag_id: str, action: Action) -> Flag | None:
         """Store a reviewer's decision on a flag, replacing an earlier decision, and return the flag. Returns None if
@@ -53,33 +53,35 @@ class Reviews:
 
 
 @app.command()
-def waiting(url: Url, most: Most = 100) -> None:
+def waiting(url: Url, most: LimitOption = 100) -> None:
     """Print the flags on suspicious answers that have not been reviewed, oldest first."""
-    with _open(url) as reviews:
-        _print(*reviews.waiting(most))
+    with _open_reviews(url) as reviews:
+        _print(*reviews.list_unreviewed(most))
 
 
 @app.command()
 def answers(
-    person: Annotated[str, typer.Argument(help="ID of the user, as shown in a flag.")], url: Url, most: Most = 100
+    person: Annotated[str, typer.Argument(help="ID of the user, as shown in a flag.")],
+    url: Url,
+    most: LimitOption = 100,
 ) -> None:
     """Print a user's answers, newest first."""
-    with _open(url) as reviews:
+    with _open_reviews(url) as reviews:
         _print(*reviews.recent_answers(person, most))
 
 
 @app.command()
 def decide(flag: Annotated[str, typer.Argument(help="ID of the flag.")], action: Action, url: Url) -> None:
     """Store a reviewer's decision on a flag, replacing an earlier decision, and print the flag."""
-    with _open(url) as reviews:
-        decided = reviews.decide(flag, action)
-        if decided is None:
+    with _open_reviews(url) as reviews:
+        decided_flag = reviews.decide(flag, action)
+        if decided_flag is None:
             raise ValueError(f"flag {flag} does not exist, or was removed")
-        _print(decided)
+        _print(decided_flag)
 
 
 @contextmanager
-def _open(url: str) -> Iterator[Reviews]:
+def _open_reviews(url: str) -> Iterator[Reviews]:
     clock = SystemClock()
     try:
         with keyplan.connect(url, clock=clock) as connection:

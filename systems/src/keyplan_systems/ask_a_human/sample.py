@@ -64,10 +64,10 @@ def _load(service: Service) -> None:
             service.answers.answer(_identity(person), ZoneInfo("UTC"), content)
         except (AlreadyAnsweredError, QuestionClosedError):
             continue  # already loaded
-    wish = SubscribeRequest(fcm_token="sample-token", min_interval_minutes=60)  # noqa: S106 - not a secret
-    service.subscriptions.subscribe(_identity("sample-cleo"), wish)
+    subscription = SubscribeRequest(fcm_token="sample-token", min_interval_minutes=60)  # noqa: S106 - not a secret
+    service.subscriptions.subscribe(_identity("sample-cleo"), subscription)
 
 
 def _identity(person: str) -> Identity:
-    hashed = fingerprint_hash(person)
-    return Identity(fingerprint=hashed, person=hashed)
+    fingerprint = fingerprint_hash(person)
+    return Identity(fingerprint=fingerprint, person=fingerprint)

@@ -11,19 +11,19 @@ from keyplan_systems.ask_a_human.domain.notifications import Subscription
 from keyplan_systems.ask_a_human.domain.questions import Question, Response, Status
 from keyplan_systems.ask_a_human.domain.requests import QuestionType
 from keyplan_systems.ask_a_human.domain.timestamps import as_datetime
+from keyplan_systems.ask_a_human.leaderboards import Position, UserRecord
 from keyplan_systems.ask_a_human.shapes import (
     AcceptedAnswer,
+    BadgeView,
+    EntryView,
     HumanQuestion,
+    LeaderboardView,
     ListedQuestion,
-    OwnPlace,
-    ShownBadge,
-    ShownBoard,
-    ShownEntry,
-    ShownStats,
-    ShownSubscription,
+    PositionView,
+    StatsView,
+    SubscriptionView,
     ViewedQuestion,
 )
-from keyplan_systems.ask_a_human.standings import Own, Record
 from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion, HumanAnswer
 
 
@@ -43,7 +43,7 @@ def agent_question(question: Question, responses: Sequence[Response], now_ms: in
     identify the users.
     """
     is_choice = question.type is QuestionType.MULTIPLE_CHOICE
-    closed = None if question.closed_at_ms is None else as_datetime(question.closed_at_ms)
+    closed_at = None if question.closed_at_ms is None else as_datetime(question.closed_at_ms)
     return AgentQuestion(
         question_id=question.question_id,
         status=questions.status_at(question, now_ms),
@@ -54,7 +54,7 @@ def agent_question(question: Question, responses: Sequence[Response], now_ms: in
         current_responses=question.current_responses,
         created_at=as_datetime(question.created_at_ms),
         expires_at=as_datetime(question.deadline_ms),
-        closed_at=closed,
+        closed_at=closed_at,
         responses=tuple(
             HumanAnswer(
                 answer=response.answer, selected_option=response.selected_option, confidence=response.confidence
@@ -102,11 +102,11 @@ def viewed_question(question: Question, now_ms: int, *, can_answer: bool) -> Vie
     return ViewedQuestion(**human_question(question).model_dump(), status=status, can_answer=can_answer)
 
 
-def accepted_answer(answered: AnswerResult) -> AcceptedAnswer:
+def accepted_answer(result: AnswerResult) -> AcceptedAnswer:
     """Return the API response for an accepted answer."""
-    reply, at_ms = answered.reply, answered.response.created_at_ms
+    reply, at_ms = result.reply, result.response.created_at_ms
     return AcceptedAnswer(
-        response_id=answered.response.response_id,
+        response_id=result.response.response_id,
         created_at=as_datetime(at_ms),
         points_earned=reply.points_earned,
         new_badges=_badges(dict.fromkeys(reply.new_badges, at_ms)),
@@ -114,44 +114,44 @@ def accepted_answer(answered: AnswerResult) -> AcceptedAnswer:
     )
 
 
-def record(result: Record, now_ms: int) -> ShownStats:
+def stats_view(record: UserRecord, now_ms: int) -> StatsView:
     """Return the API response for a user's statistics. The statistics of a user without answers are zero."""
-    stats = result.stats or scoring.fresh("", now_ms)
-    return ShownStats(
+    stats = record.stats or scoring.new_stats("", now_ms)
+    return StatsView(
         total_points=stats.total_points,
         total_answers=stats.total_answers,
         points_today=scoring.day_totals(stats, now_ms).points,
-        streak_days=result.streak_days,
+        streak_days=record.streak_days,
         badges=_badges(stats.badges),
         answers_by_category={tag.value: count for tag, count in stats.answers_by_category.items()},
-        rank=result.rank,
+        rank=record.rank,
     )
 
 
-def board(period: boards.Period, entries: Sequence[Entry], own: Own | None) -> ShownBoard:
+def leaderboard_view(period: boards.Period, entries: Sequence[Entry], position: Position | None) -> LeaderboardView:
     """Return the API response for a leaderboard, with the caller's own position."""
-    lines = [
-        ShownEntry(rank=entry.rank, points=entry.points, answers=entry.answers, is_current_user=entry.is_current_user)
+    rows = [
+        EntryView(rank=entry.rank, points=entry.points, answers=entry.answers, is_current_user=entry.is_current_user)
         for entry in entries
     ]
-    you = None if own is None else OwnPlace(rank=own.rank, points=own.points)
-    return ShownBoard(period=period, entries=lines, you=you)
+    caller_position = None if position is None else PositionView(rank=position.rank, points=position.points)
+    return LeaderboardView(period=period, entries=rows, you=caller_position)
 
 
-def subscription(subscription: Subscription) -> ShownSubscription:
+def subscription_view(subscription: Subscription) -> SubscriptionView:
     """Return the API response for a push subscription. It does not contain the push token."""
-    return ShownSubscription(
+    return SubscriptionView(
         subscription_id=subscription.subscription_id,
         min_interval_minutes=subscription.min_interval_minutes,
         active=subscription.active,
     )
 
 
-def _badges(earned: Mapping[str, int]) -> list[ShownBadge]:
-    """Return badges for the API, in the order in which they were earned. `earned` maps each badge ID to a time in epoch
-    milliseconds.
+def _badges(earned_at_ms: Mapping[str, int]) -> list[BadgeView]:
+    """Return badges for the API, in the order in which they were earned. `earned_at_ms` maps each badge ID to a time in
+    epoch milliseconds.
     """
     return [
-        ShownBadge(id=badge, name=badges.NAMES[badge], earned_at=as_datetime(at_ms))
-        for badge, at_ms in sorted(earned.items(), key=lambda entry: (entry[1], entry[0]))
+        BadgeView(id=badge, name=badges.NAMES[badge], earned_at=as_datetime(at_ms))
+        for badge, at_ms in sorted(earned_at_ms.items(), key=lambda entry: (entry[1], entry[0]))
     ]

@@ -11,9 +11,9 @@ from keyplan_systems.ask_a_human.agents import Agents
 from keyplan_systems.ask_a_human.answers import Answers
 from keyplan_systems.ask_a_human.base import Base
 from keyplan_systems.ask_a_human.devices import Devices
+from keyplan_systems.ask_a_human.leaderboards import Leaderboards
 from keyplan_systems.ask_a_human.questions import Questions
 from keyplan_systems.ask_a_human.reviews import Reviews
-from keyplan_systems.ask_a_human.standings import Standings
 from keyplan_systems.ask_a_human.subscriptions import Subscriptions
 
 
@@ -27,17 +27,17 @@ class Service:
     devices: Devices
     questions: Questions
     answers: Answers
-    standings: Standings
+    leaderboards: Leaderboards
     subscriptions: Subscriptions
     reviews: Reviews
 
     @classmethod
-    def over(cls, connection: Connection, clock: Clock, limits: AddressLimits | None = None) -> Service:
+    def from_connection(cls, connection: Connection, clock: Clock, limits: AddressLimits | None = None) -> Service:
         """Return the service that uses a database connection. If `limits` is None, requests are not limited per network
         address.
         """
         base = Base(connection, clock)
-        limits = limits or AddressLimits.off(connection, clock)
+        limits = limits or AddressLimits.unlimited(connection, clock)
         return cls(
             base,
             limits,
@@ -45,7 +45,7 @@ class Service:
             Devices(base),
             Questions(base),
             Answers(base, limits),
-            Standings(base),
+            Leaderboards(base),
             Subscriptions(base),
             Reviews(base),
         )

@@ -93,7 +93,7 @@ class ViewedQuestion(HumanQuestion):
     can_answer: bool
 
 
-class ShownBadge(_Shape):
+class BadgeView(_Shape):
     """A badge and the time at which it was earned."""
 
     id: str
@@ -109,23 +109,23 @@ class AcceptedAnswer(_Shape):
     response_id: str
     created_at: datetime
     points_earned: int
-    new_badges: list[ShownBadge]
+    new_badges: list[BadgeView]
     total_points: int
 
 
-class ShownStats(_Shape):
+class StatsView(_Shape):
     """200 response of `GET /human/stats`. The rank is null before the user's first answer."""
 
     total_points: int
     total_answers: int
     points_today: int
     streak_days: int
-    badges: list[ShownBadge]
+    badges: list[BadgeView]
     answers_by_category: dict[str, int]
     rank: int | None = None
 
 
-class ShownEntry(_Shape):
+class EntryView(_Shape):
     """A row of a leaderboard. It does not identify the user."""
 
     rank: int
@@ -134,24 +134,24 @@ class ShownEntry(_Shape):
     is_current_user: bool
 
 
-class OwnPlace(_Shape):
+class PositionView(_Shape):
     """The caller's position on a leaderboard. The rank is null if the caller has not answered in the period."""
 
     rank: int | None = None
     points: int
 
 
-class ShownBoard(_Shape):
+class LeaderboardView(_Shape):
     """200 response of `GET /human/leaderboard`. If the request contains a fingerprint, `you` is the
     caller's position.
     """
 
     period: Period
-    entries: list[ShownEntry]
-    you: OwnPlace | None = None
+    entries: list[EntryView]
+    you: PositionView | None = None
 
 
-class ShownSubscription(_Shape):
+class SubscriptionView(_Shape):
     """201 response of `POST /human/push/subscribe` and 200 response of `PUT /human/push/subscribe/{id}`.
 
     The device that created the subscription sends `subscription_id` to change or end the subscription.

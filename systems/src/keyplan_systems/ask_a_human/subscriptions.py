@@ -18,7 +18,7 @@ from keyplan_systems.ask_a_human.domain import notifications
 from keyplan_systems.ask_a_human.domain.notifications import Subscription
 from keyplan_systems.ask_a_human.domain.refusals import InvalidRequestError, SubscriptionNotFoundError
 from keyplan_systems.ask_a_human.domain.requests import SubscribeRequest, SubscriptionChange
-from keyplan_systems.ask_a_human.entities import Subscription as Stored
+from keyplan_systems.ask_a_human.entities import Subscription as StoredSubscription
 
 _STALE = (AlreadyExistsError, VersionConflictError, ConditionFailedError)
 
@@ -46,7 +46,7 @@ class Subscriptions:
                 self._base.back_off(attempt)
         raise BusyError("this token is being subscribed by many requests at once")
 
-    def change(self, caller: Identity, subscription_id: str, wishes: SubscriptionChange) -> Subscription:
+    def change(self, caller: Identity, subscription_id: str, changes: SubscriptionChange) -> Subscription:
         """Change the push token or the interval of a subscription, and return the subscription.
 
         Raises SubscriptionNotFoundError if the subscription does not exist or belongs to another device, and
@@ -54,9 +54,9 @@ class Subscriptions:
         """
         for attempt in range(ATTEMPTS):
             stored = self._own_subscription(caller, subscription_id)
-            changed = notifications.change(records.subscription(stored), wishes, self._base.now_ms)
+            changed_subscription = notifications.change(records.subscription(stored), changes, self._base.now_ms)
             try:
-                return self._write(changed, stored)
+                return self._write(changed_subscription, stored)
             except UniqueTakenError as error:
                 details = {"field": "fcm_token", "constraint": "unique"}
                 raise InvalidRequestError("another subscription has this token", details) from error
@@ -64,7 +64,7 @@ class Subscriptions:
                 self._base.back_off(attempt)
         raise BusyError("this subscription is being changed by many requests at once")
 
-    def end(self, caller: Identity, subscription_id: str) -> None:
+    def deactivate(self, caller: Identity, subscription_id: str) -> None:
         """Deactivate a subscription without deleting it.
 
         Raises SubscriptionNotFoundError if the subscription does not exist or belongs to another device.
@@ -74,16 +74,16 @@ class Subscriptions:
             if not stored.active:
                 return
             now_ms = self._base.now_ms
-            ended = notifications.deactivate(records.subscription(stored), now_ms)
+            inactive_subscription = notifications.deactivate(records.subscription(stored), now_ms)
             try:
-                self._write(ended, stored)
+                self._write(inactive_subscription, stored)
             except _STALE:
                 self._base.back_off(attempt)
             else:
                 return
         raise BusyError("this subscription is being changed by many requests at once")
 
-    def _own_subscription(self, caller: Identity, subscription_id: str) -> Stored:
+    def _own_subscription(self, caller: Identity, subscription_id: str) -> StoredSubscription:
         """Return the subscription with the given ID.
 
         Raises SubscriptionNotFoundError if it does not exist or belongs to a device other than the caller's.
@@ -95,11 +95,11 @@ class Subscriptions:
             raise SubscriptionNotFoundError("no such subscription", {"subscription_id": subscription_id})
         return subscription
 
-    def _write(self, subscription: Subscription, stored: Stored | None) -> Subscription:
+    def _write(self, subscription: Subscription, stored: StoredSubscription | None) -> Subscription:
         item = records.stored_subscription(subscription, 0 if stored is None else stored.version)
         write = design_push.add_subscription if stored is None else design_push.change_subscription
         try:
             self._connection.run(write(item))
-        except NotFoundError as missing:
-            raise SubscriptionNotFoundError("the subscription does not exist any more") from missing
+        except NotFoundError as error:
+            raise SubscriptionNotFoundError("the subscription does not exist any more") from error
         return subscription

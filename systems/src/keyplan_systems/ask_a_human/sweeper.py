@@ -13,7 +13,7 @@ from keyplan_systems.ask_a_human import design_questions, records
 from keyplan_systems.ask_a_human.base import STALE, Base, Failures
 from keyplan_systems.ask_a_human.domain import questions
 from keyplan_systems.ask_a_human.domain.timestamps import SECOND_MS, iso
-from keyplan_systems.ask_a_human.entities import Errand
+from keyplan_systems.ask_a_human.entities import WorkerTask
 from keyplan_systems.ask_a_human.questions import EXPIRE
 
 AT_ONCE = 100
@@ -32,24 +32,24 @@ class Sweeper:
         is raised at the end.
         """
         now_ms, failures = self._base.now_ms, Failures()
-        waiting = design_questions.due_errands(EXPIRE, iso(now_ms))
-        due = self._connection.iterate(waiting, page_size=AT_ONCE, unreadable=failures.found.append)
-        swept = sum(failures.first(lambda errand: self._sweep(errand, now_ms), due, AT_ONCE))
-        failures.raise_if_any(swept)
-        return swept
+        call = design_questions.due_errands(EXPIRE, iso(now_ms))
+        tasks = self._connection.iterate(call, page_size=AT_ONCE, unreadable=failures.errors.append)
+        expired = sum(failures.run_up_to(lambda task: self._sweep(task, now_ms), tasks, AT_ONCE))
+        failures.raise_if_any(expired)
+        return expired
 
-    def _sweep(self, errand: Errand, now_ms: int) -> int:
-        stored = self._connection.run(design_questions.question_by_id(errand.question))
+    def _sweep(self, task: WorkerTask, now_ms: int) -> int:
+        stored = self._connection.run(design_questions.question_by_id(task.question))
         if stored is None:
-            call = design_questions.give_back(errand.agent, EXPIRE, errand.question)
-        elif questions.expired(records.question(stored), now_ms) is None:
+            call = design_questions.give_back(task.agent, EXPIRE, task.question)
+        elif questions.expire(records.question(stored), now_ms) is None:
             return 0  # the question was closed concurrently, and the index still contains the deleted entry
         else:
-            call = design_questions.expire(errand.question, errand.agent, now_ms // SECOND_MS, EXPIRE)
+            call = design_questions.expire(task.question, task.agent, now_ms // SECOND_MS, EXPIRE)
         try:
             self._connection.run(call)
-        except TransactionFailedError as failed:
-            if all(isinstance(reason, (*STALE, type(None))) for reason in failed.reasons):
+        except TransactionFailedError as error:
+            if all(isinstance(reason, (*STALE, type(None))) for reason in error.reasons):
                 return 0  # another sweep was faster
             raise
         return 1

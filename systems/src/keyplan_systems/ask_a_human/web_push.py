@@ -51,7 +51,7 @@ _P256_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2F
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PushTarget:
     """A browser's push subscription: its endpoint at a push service, and the keys for encrypting messages to the
     browser.
     """
@@ -61,7 +61,7 @@ class Target:
     auth: str
 
     @classmethod
-    def read(cls, subscription: object) -> Target:
+    def parse(cls, subscription: object) -> PushTarget:
         """Parse a value from `PushSubscription.toJSON()`. Raises InvalidRequestError if it is invalid."""
         try:
             keys = subscription["keys"]  # type: ignore[index]  # whatever a client sends
@@ -113,15 +113,15 @@ class WebPushNotifier:
         If the response is lost, the outcome is TryLater. In rare cases, a message is therefore delivered twice.
         """
         try:
-            target = Target.read(json.loads(message.token))
+            target = PushTarget.parse(json.loads(message.token))
         except (InvalidRequestError, ValueError) as error:
             return DeadToken(f"not a subscription of a browser: {error}")
         host = urlsplit(target.endpoint).hostname or ""
-        if not _is_listed(host, self._services):
+        if not _is_known_service(host, self._services):
             return DeadToken(f"{host} is not a known push service")
         body = json.dumps({"title": message.title, "body": message.body, "question_id": message.question_id})
         keys = {"p256dh": target.p256dh, "auth": target.auth}
-        sealed = WebPusher({"endpoint": target.endpoint, "keys": keys}).encode(body.encode())["body"]
+        encrypted = WebPusher({"endpoint": target.endpoint, "keys": keys}).encode(body.encode())["body"]
         headers = {
             "TTL": str(max(0, message.lives_s)),
             "Content-Encoding": "aes128gcm",
@@ -130,7 +130,7 @@ class WebPushNotifier:
             **self._signature(target.endpoint),
         }
         try:
-            response = await self._client.post(target.endpoint, content=sealed, headers=headers)
+            response = await self._client.post(target.endpoint, content=encrypted, headers=headers)
         except httpx.HTTPError as error:
             return TryLater(f"{host} cannot be reached: {error!r}")
         return _outcome(response, self._clock.now())
@@ -146,24 +146,24 @@ class WebPushNotifier:
             "aud": f"{parts.scheme}://{parts.netloc}",
             "exp": int(self._clock.now()) + _SIGNED_FOR_S,
         }
-        signed: Mapping[str, str] = self._vapid.sign(claims)
-        return signed
+        signature_headers: Mapping[str, str] = self._vapid.sign(claims)
+        return signature_headers
 
 
 class Dispatcher:
     """A notifier that sends messages to browsers with Web Push, and to all other tokens with a second notifier."""
 
-    def __init__(self, browsers: Notifier, others: Notifier) -> None:
-        self._browsers, self._others = browsers, others
+    def __init__(self, browsers: Notifier, fallback: Notifier) -> None:
+        self._browsers, self._fallback = browsers, fallback
 
     async def send(self, message: PushMessage) -> Outcome:
         """Send a message with the notifier that supports its push token."""
-        return await (self._browsers if is_target(message.token) else self._others).send(message)
+        return await (self._browsers if is_target(message.token) else self._fallback).send(message)
 
     async def close(self) -> None:
         """Close both notifiers."""
         await self._browsers.close()
-        await self._others.close()
+        await self._fallback.close()
 
 
 def contact_from(environment: Mapping[str, str] | None = None) -> str:
@@ -209,7 +209,7 @@ def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePr
     return key
 
 
-def public_text(key: ec.EllipticCurvePrivateKey) -> str:
+def public_key_text(key: ec.EllipticCurvePrivateKey) -> str:
     """Return the public key in the format that `PushManager.subscribe` expects: base64url without padding."""
     point = key.public_key().public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
     return base64.urlsafe_b64encode(point).rstrip(b"=").decode()
@@ -221,14 +221,14 @@ def _outcome(response: httpx.Response, now_s: float) -> Outcome:
         return Delivered(response.headers.get("Location", "accepted"))
     if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.GONE):
         return DeadToken(reason)
-    asked_s = retry_after_s(response.headers.get("Retry-After"), now_s)
-    pause_s = None if asked_s is None else min(asked_s, LONGEST_PAUSE_S)
+    requested_s = retry_after_s(response.headers.get("Retry-After"), now_s)
+    pause_s = None if requested_s is None else min(requested_s, LONGEST_PAUSE_S)
     if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
         return TryLater(reason, QUOTA_PAUSE_S if pause_s is None else pause_s)
     return TryLater(reason, pause_s) if response.is_server_error else Rejected(reason)
 
 
-def _is_listed(host: str, services: tuple[str, ...]) -> bool:
+def _is_known_service(host: str, services: tuple[str, ...]) -> bool:
     return any(host.endswith(service) if service.startswith(".") else host == service for service in services)
 
 

@@ -10,12 +10,12 @@ from keyplan_systems.ask_a_human.domain.questions import Status
 from keyplan_systems.ask_a_human.domain.requests import QuestionType
 
 
-class _Answer(BaseModel):
+class _ResponseModel(BaseModel):
     # A client must accept fields that a newer server adds.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class CreatedQuestion(_Answer):
+class CreatedQuestion(_ResponseModel):
     """201 response of `POST /agent/questions`. If a request repeats an idempotency key, the response contains the
     existing question.
     """
@@ -27,7 +27,7 @@ class CreatedQuestion(_Answer):
     expires_at: datetime
 
 
-class AgentCredentials(_Answer):
+class AgentCredentials(_ResponseModel):
     """201 response of `POST /agent/register` and 200 response of `POST /agent/secret`. The secret is shown
     only once.
     """
@@ -36,7 +36,7 @@ class AgentCredentials(_Answer):
     secret: str
 
 
-class HumanAnswer(_Answer):
+class HumanAnswer(_ResponseModel):
     """An answer as returned to agents. It does not identify the user."""
 
     answer: str | None = None
@@ -44,7 +44,7 @@ class HumanAnswer(_Answer):
     confidence: int | None = None
 
 
-class AgentQuestion(_Answer):
+class AgentQuestion(_ResponseModel):
     """200 response of `GET /agent/questions/{id}`.
 
     `options` and `summary` are set only for multiple choice questions. `closed_at` is set when the question is closed.
@@ -69,7 +69,7 @@ class AgentQuestion(_Answer):
         return not self.status.answerable
 
 
-class ErrorBody(_Answer):
+class ErrorBody(_ResponseModel):
     """The object `error` in an error response."""
 
     code: str
@@ -77,7 +77,7 @@ class ErrorBody(_Answer):
     details: dict[str, object] | None = None
 
 
-class ErrorAnswer(_Answer):
+class ErrorResponse(_ResponseModel):
     """The format of every error response."""
 
     error: ErrorBody

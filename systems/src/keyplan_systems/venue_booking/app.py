@@ -26,7 +26,7 @@ LATE_LETTERS_EVERY_S = 60.0
 def build(resources: Resources) -> BuiltSystem:
     """Build the system. Raises ValueError for an invalid setting."""
     settings = settings_from(resources.folder)
-    service = Service.over(resources.connection, resources.clock, settings.venue)
+    service = Service.from_connection(resources.connection, resources.clock, settings.venue)
     writer = LetterWriter(settings.venue, settings.room)
     postman = Postman(service.base, writer, settings.sender)
     runner = letter_runner(postman, resources.dead_letters, runner=resources.runner)

@@ -25,7 +25,7 @@ class Service:
     records: Records
 
     @classmethod
-    def over(cls, connection: Connection, clock: Clock, venue: Venue | None = None) -> Service:
+    def from_connection(cls, connection: Connection, clock: Clock, venue: Venue | None = None) -> Service:
         """Return the service that uses a connection. If `venue` is None, the default rules are used."""
         base = Base(connection, clock, venue or Venue())
         users = Users(base)

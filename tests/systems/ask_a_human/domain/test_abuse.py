@@ -6,7 +6,7 @@ import pytest
 from tests.systems.ask_a_human.builders import NOON, choice, response, text_response
 
 from keyplan_systems.ask_a_human.domain import abuse
-from keyplan_systems.ask_a_human.domain.abuse import Past, Reason
+from keyplan_systems.ask_a_human.domain.abuse import AnswerHistory, Reason
 from keyplan_systems.ask_a_human.domain.requests import QuestionType
 
 
@@ -27,15 +27,15 @@ def test_answers_are_too_fast_under_5_and_under_2_seconds(
         new_response = text_response("A thought of my own", time_ms)
     else:
         new_response = response(choice(), selected_option=0, response_time_ms=time_ms)
-    assert (Reason.SUSPICIOUS_TIMING in abuse.assess(Past(), type, new_response).reasons) is flagged
+    assert (Reason.SUSPICIOUS_TIMING in abuse.assess(AnswerHistory(), type, new_response).reasons) is flagged
 
 
 def reasons(*texts: str) -> list[tuple[Reason, ...]]:
     """Return the findings for consecutive text answers."""
-    past, entries = Past(), []
+    past, entries = AnswerHistory(), []
     for text in texts:
         assessed = abuse.assess(past, QuestionType.TEXT, text_response(text))
-        past = assessed.past
+        past = assessed.history
         entries.append(assessed.reasons)
     return entries
 
@@ -60,7 +60,7 @@ def test_five_minimal_answers_in_a_row_are_a_pattern_and_a_longer_one_ends_it() 
 
 
 def test_choices_have_no_text_to_compare_and_do_not_change_the_history() -> None:
-    past = Past(("x",), 4)
+    past = AnswerHistory(("x",), 4)
     assessed = abuse.assess(past, QuestionType.MULTIPLE_CHOICE, response(choice(), selected_option=0))
     assert assessed == abuse.Assessment(past, ())
 

@@ -6,7 +6,7 @@ from keyplan_systems.ask_a_human.domain import badges
 
 
 def test_the_badges_and_thresholds_match_the_documents() -> None:
-    assert {badge.name: (badge.id, badge.measure, badge.mark) for badge in badges.TABLE} == {
+    assert {badge.name: (badge.id, badge.counter, badge.threshold) for badge in badges.TABLE} == {
         "First Steps": ("first_steps", "answers", 1),
         "Getting Started": ("getting_started", "answers", 10),
         "Century": ("century", "answers", 100),

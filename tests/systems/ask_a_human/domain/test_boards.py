@@ -11,7 +11,7 @@ from tests.systems.ask_a_human.builders import NOON, PERSON, at, facts
 
 from keyplan_systems.ask_a_human.domain import boards, timestamps
 from keyplan_systems.ask_a_human.domain.boards import Period, Row
-from keyplan_systems.ask_a_human.domain.scoring import apply_answer, fresh
+from keyplan_systems.ask_a_human.domain.scoring import apply_answer, new_stats
 
 people = st.text("0123456789abcdef", min_size=64, max_size=64)
 rows = st.builds(
@@ -43,7 +43,7 @@ def test_sort_keys_order_by_descending_points_then_by_time(crowd: list[Row]) -> 
 
 @given(rows)
 def test_a_sort_key_can_be_parsed_and_has_a_fixed_width(row: Row) -> None:
-    assert boards.read_sort_key(row.sort_key) == (row.points, row.reached_at_ms, row.fingerprint_hash)
+    assert boards.parse_sort_key(row.sort_key) == (row.points, row.reached_at_ms, row.fingerprint_hash)
     assert len(row.sort_key) == 10 + 1 + 13 + 1 + 64
 
 
@@ -121,7 +121,7 @@ def test_rows_outlive_their_period_by_two_days(now_ms: int) -> None:
 
 def test_a_row_has_the_points_of_its_period_and_the_time_of_the_last_points() -> None:
     sunday, monday = at("2026-02-08T12:00:00"), at("2026-02-09T12:00:00")
-    stats = fresh(PERSON, 0)
+    stats = new_stats(PERSON, 0)
     for now_ms in (sunday, sunday + 1, monday):
         stats = apply_answer(stats, facts(), now_ms).stats
     assert boards.row(stats, Period.DAILY, monday) == Row(PERSON, 10, 1, monday)

@@ -14,10 +14,10 @@ from keyplan_systems.ask_a_human.domain import notifications, questions
 from keyplan_systems.ask_a_human.domain.notifications import (
     DeadToken,
     Delivered,
+    NextAction,
     Outcome,
     Rejected,
     Reservoir,
-    Step,
     Subscription,
     TryLater,
 )
@@ -36,7 +36,7 @@ def subscribed(minutes: int = 30, token: str = "token", now_ms: int = NOON) -> S
 def test_a_new_subscription_is_eligible_immediately() -> None:
     created = subscribed()
     assert created.last_notified_at_ms is None
-    assert notifications.eligible(created, NOON)
+    assert notifications.is_eligible(created, NOON)
 
 
 @given(st.integers(5, 1440), st.integers(0, 1500 * MINUTE_MS))
@@ -44,7 +44,7 @@ def test_a_person_is_eligible_again_exactly_after_their_interval(minutes: int, a
     result = notifications.claim(subscribed(minutes), NOON)
     assert result is not None
     assert result.last_notified_at_ms == NOON
-    assert notifications.eligible(result, NOON + after_ms) == (after_ms >= minutes * MINUTE_MS)
+    assert notifications.is_eligible(result, NOON + after_ms) == (after_ms >= minutes * MINUTE_MS)
 
 
 def test_a_claim_changes_the_time_it_is_conditional_on_so_that_a_second_worker_fails() -> None:
@@ -67,7 +67,7 @@ def test_a_changed_interval_moves_the_next_time_and_a_refreshed_token_does_not()
 
 def test_an_inactive_subscription_is_never_eligible() -> None:
     inactive = notifications.deactivate(subscribed(), NOON)
-    assert not notifications.eligible(inactive, FAR)
+    assert not notifications.is_eligible(inactive, FAR)
 
 
 def test_the_same_token_subscribes_to_the_same_record_and_keeps_its_history() -> None:
@@ -85,9 +85,9 @@ def test_the_same_token_subscribes_to_the_same_record_and_keeps_its_history() ->
 
 def test_a_round_notifies_three_people_for_each_answer_still_needed() -> None:
     new_question = question(min_responses=5)
-    assert notifications.target(new_question) == 15
-    assert notifications.target(replace(new_question, current_responses=4)) == 3
-    assert notifications.target(replace(new_question, current_responses=5)) == 0
+    assert notifications.recipient_count(new_question) == 15
+    assert notifications.recipient_count(replace(new_question, current_responses=4)) == 3
+    assert notifications.recipient_count(replace(new_question, current_responses=5)) == 0
 
 
 def test_rounds_happen_immediately_then_after_15_minutes_then_every_30() -> None:
@@ -102,7 +102,7 @@ def test_no_round_is_due_for_a_question_that_accepts_no_answers_or_ends_first() 
     new_question = question(timeout_seconds=60)
     assert notifications.next_round(new_question, 0, None, NOON + 60_000) is None
     assert notifications.next_round(new_question, 1, NOON, NOON + 1) is None
-    closed = questions.answered(question(min_responses=1), NOON)
+    closed = questions.add_answer(question(min_responses=1), NOON)
     assert notifications.next_round(closed, 1, NOON, NOON + 1) is None
 
 
@@ -122,10 +122,10 @@ def test_a_sample_is_uniform_over_all_pages_in_membership_and_position() -> None
 
     The chi-square statistics have 39 and 399 degrees of freedom; 72.1 and 492 are their 99.9 % quantiles.
     """
-    chance = random.Random(20260202)
+    rng = random.Random(20260202)
     member, place = [0] * 40, [[0] * 10 for _ in range(40)]
     for _ in range(3_000):
-        reservoir = Reservoir[int](10, chance)
+        reservoir = Reservoir[int](10, rng)
         for start in (0, 1, 15, 30):
             reservoir.offer(range(start, {0: 1, 1: 15, 15: 30, 30: 40}[start]))
         for index, entry in enumerate(reservoir.sample()):
@@ -150,30 +150,33 @@ def test_a_sample_cannot_have_a_negative_size() -> None:
 @pytest.mark.parametrize(
     ("outcome", "step"),
     [
-        (Delivered("id"), Step.DONE),
-        (DeadToken("gone"), Step.DEACTIVATE),
-        (Rejected("bad"), Step.GIVE_UP),
-        (TryLater("busy"), Step.RETRY),
+        (Delivered("id"), NextAction.DONE),
+        (DeadToken("gone"), NextAction.DEACTIVATE),
+        (Rejected("bad"), NextAction.GIVE_UP),
+        (TryLater("busy"), NextAction.RETRY),
     ],
 )
-def test_each_result_of_a_send_has_one_next_step(outcome: Outcome, step: Step) -> None:
-    after = notifications.after_send(outcome, 1, FAR, NOON, random.Random(0))
-    assert after.step is step
-    assert (after.retry_at_ms is not None) == (step is Step.RETRY)
+def test_each_result_of_a_send_has_one_next_step(outcome: Outcome, step: NextAction) -> None:
+    after = notifications.decide_after_send(outcome, 1, FAR, NOON, random.Random(0))
+    assert after.action is step
+    assert (after.retry_at_ms is not None) == (step is NextAction.RETRY)
 
 
 @given(st.integers(1, 5), st.none() | st.floats(0, 3600), st.integers())
 def test_retries_back_off_and_never_happen_before_the_service_allows(
     attempt: int, asked_s: float | None, seed: int
 ) -> None:
-    after = notifications.after_send(TryLater("busy", asked_s), attempt, FAR, NOON, random.Random(seed))
+    after = notifications.decide_after_send(TryLater("busy", asked_s), attempt, FAR, NOON, random.Random(seed))
     assert after.retry_at_ms is not None
     least_s = max(10 * 2 ** (attempt - 1), asked_s or 0)
     assert least_s * 1000 - 1 <= after.retry_at_ms - NOON <= least_s * 1100 + 1
 
 
 def test_a_message_is_dropped_after_six_sends_or_if_it_would_arrive_too_late() -> None:
-    busy, chance = TryLater("busy"), random.Random(0)
-    assert notifications.after_send(busy, 6, FAR, NOON, chance).step is Step.GIVE_UP
-    assert notifications.after_send(busy, 1, NOON + 10_000, NOON, chance).step is Step.GIVE_UP
-    assert notifications.after_send(TryLater("busy", 3600), 1, NOON + 1_800_000, NOON, chance).step is Step.GIVE_UP
+    busy, rng = TryLater("busy"), random.Random(0)
+    assert notifications.decide_after_send(busy, 6, FAR, NOON, rng).action is NextAction.GIVE_UP
+    assert notifications.decide_after_send(busy, 1, NOON + 10_000, NOON, rng).action is NextAction.GIVE_UP
+    assert (
+        notifications.decide_after_send(TryLater("busy", 3600), 1, NOON + 1_800_000, NOON, rng).action
+        is NextAction.GIVE_UP
+    )

@@ -38,15 +38,15 @@ def test_a_question_expires_at_the_exact_second_of_its_deadline(after_ms: int, s
 
 def test_an_answer_is_accepted_in_the_last_millisecond_before_the_deadline_only() -> None:
     new_question = question(timeout_seconds=60)
-    assert questions.answered(new_question, NOON + 59_999).current_responses == 1
+    assert questions.add_answer(new_question, NOON + 59_999).current_responses == 1
     with pytest.raises(QuestionClosedError) as refused:
-        questions.answered(new_question, NOON + 60_000)
+        questions.add_answer(new_question, NOON + 60_000)
     assert refused.value.status == 410
     assert refused.value.details == {"status": "EXPIRED"}
 
 
 def test_a_closed_question_stays_closed_after_its_deadline() -> None:
-    closed = questions.answered(question(min_responses=1, timeout_seconds=60), NOON + 1)
+    closed = questions.add_answer(question(min_responses=1, timeout_seconds=60), NOON + 1)
     assert questions.status_at(closed, NOON + DAY_MS) is Status.CLOSED
 
 
@@ -54,33 +54,33 @@ def test_a_closed_question_stays_closed_after_its_deadline() -> None:
 def test_the_answer_that_reaches_the_target_closes_the_question(required: int) -> None:
     created = question(min_responses=required)
     for number in range(1, required + 1):
-        created = questions.answered(created, NOON + number)
+        created = questions.add_answer(created, NOON + number)
         assert created.current_responses == number
         assert created.status is (Status.CLOSED if number == required else Status.PARTIAL)
         assert created.responses_needed == required - number
     assert created.closed_at_ms == NOON + required
     with pytest.raises(QuestionClosedError, match="closed and accepts no more"):
-        questions.answered(created, NOON + required + 1)
+        questions.add_answer(created, NOON + required + 1)
 
 
 def test_a_sweep_stores_expired_once_and_only_for_open_questions() -> None:
     new_question = question(timeout_seconds=60)
-    assert questions.expired(new_question, NOON + 59_999) is None
-    swept = questions.expired(new_question, NOON + 60_000)
+    assert questions.expire(new_question, NOON + 59_999) is None
+    swept = questions.expire(new_question, NOON + 60_000)
     assert swept is not None
     assert swept.status is Status.EXPIRED
-    assert questions.expired(swept, NOON + 60_001) is None
-    closed = questions.answered(question(min_responses=1, timeout_seconds=60), NOON)
-    assert questions.expired(closed, NOON + 60_000) is None
+    assert questions.expire(swept, NOON + 60_001) is None
+    closed = questions.add_answer(question(min_responses=1, timeout_seconds=60), NOON)
+    assert questions.expire(closed, NOON + 60_000) is None
 
 
 def test_a_record_may_be_removed_a_day_after_its_deadline_or_seven_days_after_closing() -> None:
     new_question = question(timeout_seconds=60)
     assert questions.ttl_s(new_question) == NOON // 1000 + 60 + 86_400
-    closed = questions.answered(question(min_responses=1, timeout_seconds=60), NOON + 1)
+    closed = questions.add_answer(question(min_responses=1, timeout_seconds=60), NOON + 1)
     assert questions.ttl_s(closed) == NOON // 1000 + 1 + 7 * 86_400
-    assert not questions.removable(new_question, NOON + 60_000 + DAY_MS - 1)
-    assert questions.removable(new_question, NOON + 60_000 + DAY_MS)
+    assert not questions.is_removable(new_question, NOON + 60_000 + DAY_MS - 1)
+    assert questions.is_removable(new_question, NOON + 60_000 + DAY_MS)
     assert questions.response_ttl_s(NOON) == NOON // 1000 + 30 * 86_400
 
 
@@ -107,15 +107,15 @@ def test_question_ids_are_random_uuids_determined_by_the_seed() -> None:
 
 def test_a_key_returns_its_question_for_exactly_24_hours() -> None:
     record = KeyRecord("id", "digest", NOON)
-    assert questions.repeated(None, "digest", NOON) is None
-    assert questions.repeated(record, "digest", NOON + DAY_MS - 1) == "id"
-    assert questions.repeated(record, "digest", NOON + DAY_MS) is None
-    assert questions.repeated(record, "other", NOON + DAY_MS) is None
+    assert questions.repeated_question_id(None, "digest", NOON) is None
+    assert questions.repeated_question_id(record, "digest", NOON + DAY_MS - 1) == "id"
+    assert questions.repeated_question_id(record, "digest", NOON + DAY_MS) is None
+    assert questions.repeated_question_id(record, "other", NOON + DAY_MS) is None
 
 
 def test_a_key_with_another_body_is_rejected_and_names_its_question() -> None:
     with pytest.raises(IdempotencyKeyReusedError) as refused:
-        questions.repeated(KeyRecord("id", "digest", NOON), "other", NOON)
+        questions.repeated_question_id(KeyRecord("id", "digest", NOON), "other", NOON)
     assert (refused.value.status, refused.value.code) == (422, "IDEMPOTENCY_KEY_REUSED")
     assert refused.value.details == {"field": "idempotency_key", "question_id": "id"}
 

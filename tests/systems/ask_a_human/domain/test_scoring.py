@@ -14,7 +14,7 @@ from tests.systems.ask_a_human.builders import NOON, PERSON, at, choice, facts, 
 
 from keyplan_systems.ask_a_human.domain import scoring, timestamps
 from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
-from keyplan_systems.ask_a_human.domain.scoring import AnswerFacts, Day, Scored, Stats, apply_answer, fresh
+from keyplan_systems.ask_a_human.domain.scoring import AnswerFacts, Day, ScoredAnswer, Stats, apply_answer, new_stats
 
 DAY_MS = 86_400_000
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Pacific/Auckland", "Asia/Kolkata", "Pacific/Apia"]
@@ -34,9 +34,9 @@ answers = st.builds(
 )
 
 
-def play(steps: list[tuple[int, AnswerFacts]]) -> list[Scored]:
+def play(steps: list[tuple[int, AnswerFacts]]) -> list[ScoredAnswer]:
     """Apply consecutive answers of a person, each the given milliseconds after the previous one."""
-    stats, now_ms, results = fresh(PERSON, NOON), NOON, []
+    stats, now_ms, results = new_stats(PERSON, NOON), NOON, []
     for wait_ms, answer in steps:
         now_ms += wait_ms
         results.append(apply_answer(stats, answer, now_ms))
@@ -45,7 +45,7 @@ def play(steps: list[tuple[int, AnswerFacts]]) -> list[Scored]:
 
 
 def earned(now_ms: int = NOON, **changes: object) -> int:
-    return apply_answer(fresh(PERSON, 0), facts(**changes), now_ms).points.earned
+    return apply_answer(new_stats(PERSON, 0), facts(**changes), now_ms).points.earned
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_points_are_awarded_exactly_up_to_each_limit(changes: dict[str, Any], po
 
 def test_facts_describe_the_question_before_the_answer() -> None:
     changed = replace(choice(audience=["ethics"], min_responses=9), current_responses=4)
-    created = scoring.facts(changed, response(changed, selected_option=1, confidence=5), ZoneInfo("UTC"), NOON)
+    created = scoring.answer_facts(changed, response(changed, selected_option=1, confidence=5), ZoneInfo("UTC"), NOON)
     assert (created.type, created.category, created.text_chars) == (QuestionType.MULTIPLE_CHOICE, Audience.ETHICS, 0)
     assert (created.required_responses, created.responses_before, created.notified_at_ms) == (9, 4, NOON)
     text = question()
-    assert scoring.facts(text, response(text, answer="é" * 101), ZoneInfo("UTC"), None).text_chars == 101
+    assert scoring.answer_facts(text, response(text, answer="é" * 101), ZoneInfo("UTC"), None).text_chars == 101
 
 
 @given(st.lists(st.tuples(st.integers(0, 3 * 3_600_000), answers), max_size=120))
@@ -103,7 +103,7 @@ def test_the_cap_applies_to_streak_rewards_and_resets_each_day() -> None:
 
 
 def test_answers_beyond_the_cap_count_for_badges_and_streaks_but_not_for_the_score_time() -> None:
-    full = replace(fresh(PERSON, 0), days={timestamps.utc_day(NOON): Day(500, 40)}, total_answers=9, scored_at_ms=7)
+    full = replace(new_stats(PERSON, 0), days={timestamps.utc_day(NOON): Day(500, 40)}, total_answers=9, scored_at_ms=7)
     result = apply_answer(full, facts(), NOON)
     assert result.points.earned == 0
     assert "getting_started" in result.new_badges
@@ -133,7 +133,7 @@ def test_badges_are_earned_once_and_never_lost_or_redated(steps: list[tuple[int,
 def test_a_streak_counts_consecutive_local_days_up_to_the_newest(gaps: list[int], zone: str, minute: int) -> None:
     """Answers at one local time of day, `gaps` days apart, across every clock change of six months."""
     in_zone, day, days = ZoneInfo(zone), date(2026, 2, 2), set()
-    stats = fresh(PERSON, 0)
+    stats = new_stats(PERSON, 0)
     for gap in gaps:
         day += timedelta(days=gap)
         days.add(day)
@@ -165,7 +165,7 @@ def test_a_streak_counts_consecutive_local_days_up_to_the_newest(gaps: list[int]
 )
 def test_streaks_count_calendar_days_of_the_zone(zone: str, first: str, second: str, streak: int) -> None:
     new_facts = facts(zone=ZoneInfo(zone))
-    stats = apply_answer(fresh(PERSON, 0), new_facts, at(first)).stats
+    stats = apply_answer(new_stats(PERSON, 0), new_facts, at(first)).stats
     assert apply_answer(stats, new_facts, at(second)).stats.streak_days == streak
 
 
@@ -204,7 +204,7 @@ def test_a_streak_is_shown_until_a_whole_local_day_was_missed() -> None:
     assert scoring.streak_at(stats, last, utc) == 3
     assert scoring.streak_at(stats, at("2026-02-06T23:59:59.999"), utc) == 3
     assert scoring.streak_at(stats, at("2026-02-07T00:00:00"), utc) == 0
-    assert scoring.streak_at(fresh(PERSON, 0), last, utc) == 0
+    assert scoring.streak_at(new_stats(PERSON, 0), last, utc) == 0
 
 
 def given_badges(steps: list[tuple[int, AnswerFacts]]) -> dict[str, int]:
@@ -251,7 +251,7 @@ def test_the_night_owl_badge_requires_ten_answers_before_six_local_time() -> Non
 
 @pytest.mark.parametrize(("hour", "counts"), [("00:00:00", 1), ("05:59:59.999", 1), ("06:00:00", 0), ("23:59:59", 0)])
 def test_the_night_lasts_from_midnight_to_six(hour: str, counts: int) -> None:
-    assert apply_answer(fresh(PERSON, 0), facts(), at(f"2026-02-02T{hour}")).stats.night_answers == counts
+    assert apply_answer(new_stats(PERSON, 0), facts(), at(f"2026-02-02T{hour}")).stats.night_answers == counts
 
 
 def test_the_speed_demon_badge_requires_five_answers_under_thirty_seconds() -> None:
@@ -276,6 +276,6 @@ def test_a_record_keeps_seven_days_and_its_week_adds_up() -> None:
 
 def test_a_sunday_belongs_to_the_week_that_ends_with_it() -> None:
     sunday, monday = at("2026-02-08T23:59:59.999"), at("2026-02-09T00:00:00")
-    stats: Stats = apply_answer(fresh(PERSON, 0), facts(), sunday).stats
+    stats: Stats = apply_answer(new_stats(PERSON, 0), facts(), sunday).stats
     assert scoring.week_totals(stats, sunday).answers == 1
     assert scoring.week_totals(stats, monday).answers == 0

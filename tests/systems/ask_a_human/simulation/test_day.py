@@ -15,7 +15,7 @@ from tests.systems.ask_a_human.world import World
 from keyplan_systems.ask_a_human.domain import boards, notifications, questions, scoring, timestamps
 from keyplan_systems.ask_a_human.domain.boards import Period
 from keyplan_systems.ask_a_human.simulation.actions import Action, Answer, Ask, Subscribe
-from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor, Standing, fingerprint_hash
+from keyplan_systems.ask_a_human.simulation.auditor import AcceptedReply, Auditor, ExpectedRow, fingerprint_hash
 from keyplan_systems.ask_a_human.simulation.generator import Size, simulate
 
 START = at("2026-03-28T12:00:00")  # Berlin loses an hour, Auckland is a day ahead, Sunday turns into Monday
@@ -45,13 +45,13 @@ def check_board(world: World, auditor: Auditor, period: Period, now_ms: int) -> 
     """Check the board's order, points, answers and ranks against the auditor."""
     board, day = boards.period_key(period, now_ms), timestamps.utc_day(now_ms)
     if period is Period.DAILY:
-        expected = auditor.standings(day, 1)
+        expected = auditor.expected_rows(day, 1)
     elif period is Period.WEEKLY:
-        expected = auditor.standings(timestamps.week_start(day), 7)
+        expected = auditor.expected_rows(timestamps.week_start(day), 7)
     else:
-        expected = auditor.standings(day, None)
+        expected = auditor.expected_rows(day, None)
     rows = sorted(chain(*world.shards(board)), key=lambda row: row.sort_key)
-    assert [Standing(world.people[row.fingerprint_hash], row.points, row.answers) for row in rows] == expected
+    assert [ExpectedRow(world.people[row.fingerprint_hash], row.points, row.answers) for row in rows] == expected
     for place in {1, 2, len(expected) // 2, len(expected)}:
         assert world.rank(board, fingerprint_hash(expected[place - 1].person)) == place
 
@@ -63,13 +63,13 @@ class _Listening(Auditor):
         super().__init__()
         self.codes: Counter[str] = Counter()
 
-    def ask_refused(self, action: Ask, code: str) -> None:
+    def record_refused_question(self, action: Ask, code: str) -> None:
         self.codes[code] += 1
-        super().ask_refused(action, code)
+        super().record_refused_question(action, code)
 
-    def answer_refused(self, action: Answer, code: str) -> None:
+    def record_refused_answer(self, action: Answer, code: str) -> None:
         self.codes[code] += 1
-        super().answer_refused(action, code)
+        super().record_refused_answer(action, code)
 
 
 def test_a_whole_day_has_every_rejection_and_matches_the_auditor() -> None:
@@ -137,12 +137,12 @@ class _NeverCloses(World):
 
 
 class _NoCap(World):
-    def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.Scored:
+    def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.ScoredAnswer:
         return super().score(replace(stats, days={}), facts, now_ms)
 
 
 class _LosesAnUpdate(World):
-    def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.Scored:
+    def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.ScoredAnswer:
         is_lost = stats.version == 5
         return super().score(replace(stats, total_points=0) if is_lost else stats, facts, now_ms)
 
@@ -163,8 +163,8 @@ class _ForgetsTheInterval(World):
         (_NoDuplicateCheck, "a second answer of one person was taken"),
         (_NoDeadline, "an answer to a closed or expired question was taken"),
         (_NeverCloses, "an answer to a closed or expired question was taken"),
-        (_NoCap, "expected Acknowledged"),
-        (_LosesAnUpdate, "expected Acknowledged"),
+        (_NoCap, "expected AcceptedReply"),
+        (_LosesAnUpdate, "expected AcceptedReply"),
         (_ForgetsTheInterval, "a push before the person's own interval was over"),
         (_CountsNobody, "more than 30 answers in an hour"),
     ],
@@ -178,10 +178,10 @@ def test_the_auditor_detects_a_broken_rule(broken: type[World], finding: str) ->
 def test_the_auditor_detects_an_unjustified_rejection_and_a_duplicate_question() -> None:
     auditor = Auditor()
     ask = Ask(START, 1, "agent", {"prompt": "Is it clear?", "min_responses": 1, "timeout_seconds": 60, "audience": []})
-    auditor.asked(ask, "first")
-    auditor.asked(replace(ask, at_ms=START + 1), "second")
-    auditor.answer_refused(Answer(START + 2, 1, "person", "UTC", {"answer": "yes"}), "QUESTION_CLOSED")
-    auditor.ask_refused(replace(ask, at_ms=START + 3), "RATE_LIMITED")
+    auditor.record_question(ask, "first")
+    auditor.record_question(replace(ask, at_ms=START + 1), "second")
+    auditor.record_refused_answer(Answer(START + 2, 1, "person", "UTC", {"answer": "yes"}), "QUESTION_CLOSED")
+    auditor.record_refused_question(replace(ask, at_ms=START + 3), "RATE_LIMITED")
     findings = auditor.audit()
     assert [finding.split(": ")[0] for finding in findings] == [
         "a repeated key made a second question",
@@ -197,21 +197,21 @@ class _Recorder(Auditor):
         super().__init__()
         self.heard: list[tuple[Callable[..., None], tuple[object, ...]]] = []
 
-    def asked(self, action: Ask, question_id: str) -> None:
-        self.heard.append((Auditor.asked, (action, question_id)))
-        super().asked(action, question_id)
+    def record_question(self, action: Ask, question_id: str) -> None:
+        self.heard.append((Auditor.record_question, (action, question_id)))
+        super().record_question(action, question_id)
 
-    def answered(self, action: Answer, acknowledged: Acknowledged) -> None:
-        self.heard.append((Auditor.answered, (action, acknowledged)))
-        super().answered(action, acknowledged)
+    def record_answer(self, action: Answer, acknowledged: AcceptedReply) -> None:
+        self.heard.append((Auditor.record_answer, (action, acknowledged)))
+        super().record_answer(action, acknowledged)
 
-    def subscribed(self, action: Subscribe) -> None:
-        self.heard.append((Auditor.subscribed, (action,)))
-        super().subscribed(action)
+    def record_subscription(self, action: Subscribe) -> None:
+        self.heard.append((Auditor.record_subscription, (action,)))
+        super().record_subscription(action)
 
-    def notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
-        self.heard.append((Auditor.notified, (token, person, ref, at_ms)))
-        super().notified(token, person, ref, at_ms)
+    def record_notification(self, token: str, person: str, ref: int, at_ms: int) -> None:
+        self.heard.append((Auditor.record_notification, (token, person, ref, at_ms)))
+        super().record_notification(token, person, ref, at_ms)
 
 
 def test_the_auditor_judges_by_time_and_not_by_the_order_of_its_input() -> None:
@@ -221,6 +221,6 @@ def test_the_auditor_judges_by_time_and_not_by_the_order_of_its_input() -> None:
         tell(backwards, *arguments)
     assert backwards.audit() == recorder.audit() == []
     today = timestamps.utc_day(START)
-    assert len(backwards.standings(today, None)) > 100
-    assert backwards.standings(today, None) == recorder.standings(today, None)
-    assert backwards.standings(today + timedelta(days=400), 1) == []
+    assert len(backwards.expected_rows(today, None)) > 100
+    assert backwards.expected_rows(today, None) == recorder.expected_rows(today, None)
+    assert backwards.expected_rows(today + timedelta(days=400), 1) == []

@@ -16,9 +16,9 @@ from tests.systems.served_engine import served
 import keyplan
 from keyplan.client.connection import Connection
 from keyplan_systems.ask_a_human.domain.timestamps import HOUR_MS
-from keyplan_systems.ask_a_human.simulation.__main__ import START_MS, TARGETS_MS, Played, play
+from keyplan_systems.ask_a_human.simulation.__main__ import START_MS, TARGETS_MS, SimulationResult, run_simulation
 from keyplan_systems.ask_a_human.simulation.actions import Answer, Ask
-from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor
+from keyplan_systems.ask_a_human.simulation.auditor import AcceptedReply, Auditor
 from keyplan_systems.ask_a_human.simulation.clock import DayClock
 from keyplan_systems.ask_a_human.simulation.final_audit import FinalAudit
 from keyplan_systems.ask_a_human.simulation.generator import Size
@@ -27,9 +27,9 @@ SMALL = Size(questions=120, answers=900, subscribers=120, people=60, agents=6)
 SMALLER = Size(questions=15, answers=80, subscribers=15, people=8, agents=2)
 
 
-def played_well(connection: Connection, clock: DayClock, size: Size, seed: int) -> Played:
+def played_well(connection: Connection, clock: DayClock, size: Size, seed: int) -> SimulationResult:
     """Play a day without a finding; p95 is judged only in the full size, without concurrent tests."""
-    played = play(connection, clock, size, seed, pollers=1, push_every_ms=HOUR_MS)
+    played = run_simulation(connection, clock, size, seed, pollers=1, push_every_ms=HOUR_MS)
     assert played.findings == []
     assert all(played.day.latencies.seconds[kind] for kind in TARGETS_MS)
     return played
@@ -78,8 +78,8 @@ def test_the_final_comparison_detects_records_boards_and_ranks_that_differ(stale
 def _audited() -> Auditor:
     auditor = Auditor()
     body = {"prompt": "Is it clear?", "min_responses": 5, "timeout_seconds": 3600, "audience": ["general"]}
-    auditor.asked(Ask(START_MS, 1, "agent", body), "id")
+    auditor.record_question(Ask(START_MS, 1, "agent", body), "id")
     answer = Answer(START_MS + 1, 1, "ada", "UTC", {"answer": "yes"})
-    auditor.answered(answer, Acknowledged(15, ("early_bird", "first_steps"), 15))
+    auditor.record_answer(answer, AcceptedReply(15, ("early_bird", "first_steps"), 15))
     assert auditor.audit() == []
     return auditor

@@ -39,7 +39,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class AnswerHistory:
     """The part of a user's record that the abuse heuristics use: digests of recent text answers, and the number of
     consecutive minimal answers.
     """
@@ -67,31 +67,31 @@ class Flag:
 class Assessment:
     """The result of assessing an answer: the user's updated history, and the reasons to flag the answer."""
 
-    past: Past
+    history: AnswerHistory
     reasons: tuple[Reason, ...]
 
 
-def assess(past: Past, type: QuestionType, response: Response) -> Assessment:
-    """Assess an answer, based on the user's history `past`. An answer without a response time is never flagged as too
-    fast.
+def assess(history: AnswerHistory, type: QuestionType, response: Response) -> Assessment:
+    """Assess an answer, based on the user's answer history. An answer without a response time is never flagged as
+    too fast.
     """
     reasons = []
     if response.response_time_ms is not None and response.response_time_ms < FASTEST_MS[type]:
         reasons.append(Reason.SUSPICIOUS_TIMING)
     if response.answer is None:
-        return Assessment(past, tuple(reasons))
-    text = normalised(response.answer)
+        return Assessment(history, tuple(reasons))
+    text = normalise(response.answer)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS]
-    if digest in past.text_digests:
+    if digest in history.text_digests:
         reasons.append(Reason.DUPLICATE_CONTENT)
-    run = past.minimal_run + 1 if len(text) <= MINIMAL_CHARS else 0
-    if run >= MINIMAL_RUN:
+    run_length = history.minimal_run + 1 if len(text) <= MINIMAL_CHARS else 0
+    if run_length >= MINIMAL_RUN:
         reasons.append(Reason.PATTERN_MATCH)
-    other_digests = tuple(digest_before for digest_before in past.text_digests if digest_before != digest)
-    return Assessment(Past((*other_digests, digest)[-TEXTS_REMEMBERED:], run), tuple(reasons))
+    other_digests = tuple(recent_digest for recent_digest in history.text_digests if recent_digest != digest)
+    return Assessment(AnswerHistory((*other_digests, digest)[-TEXTS_REMEMBERED:], run_length), tuple(reasons))
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Return the text in lower case and with single spaces, so that texts that differ only in case or spacing are
     equal.
     """

@@ -16,14 +16,12 @@ CONFIDENT = "confident"
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A badge: its ID, its displayed name, the name of the counter on which it depends (`measure`), and the threshold
-    (`mark`).
-    """
+    """A badge: its ID, its displayed name, the name of its counter, and the threshold of the counter."""
 
     id: str
     name: str
-    measure: str
-    mark: int
+    counter: str
+    threshold: int
 
 
 def category(tag: Audience) -> str:

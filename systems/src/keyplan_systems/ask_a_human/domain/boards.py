@@ -126,7 +126,7 @@ def sort_key(points: int, reached_at_ms: int, fingerprint_hash: str) -> str:
     return f"{_POINTS_CEILING - points:010d}#{reached_at_ms:013d}#{fingerprint_hash}"
 
 
-def read_sort_key(key: str) -> tuple[int, int, str]:
+def parse_sort_key(key: str) -> tuple[int, int, str]:
     """Return the points, the time in epoch milliseconds, and the hash of the user's fingerprint from a leaderboard
     row's sort key.
     """
@@ -185,24 +185,24 @@ def bucket_moves(before: int | None, after: int) -> dict[int, int]:
     return {new: 1} if old is None else {old: -1, new: 1}
 
 
-def better_range(own: Row) -> tuple[str, str]:
+def better_range(row: Row) -> tuple[str, str]:
     """Return the first and last sort key of a range that contains exactly the rows in the same bucket that rank before
-    `own`.
+    `row`.
 
-    BETWEEN includes both ends and would also count the row `own`. Therefore, the upper end is the row's sort key with
+    BETWEEN includes both ends and would also count `row`. Therefore, the upper end is the row's sort key with
     its last character decremented.
     """
-    low = f"{_POINTS_CEILING - min(bucket_highest(bucket(own.points)), _POINTS_CEILING):010d}"
-    key = own.sort_key
+    low = f"{_POINTS_CEILING - min(bucket_highest(bucket(row.points)), _POINTS_CEILING):010d}"
+    key = row.sort_key
     return low, f"{key[:-1]}{chr(ord(key[-1]) - 1)}~"
 
 
-def rank(histograms: Iterable[Mapping[int, int]], own: Row, better_in_bucket: int) -> int:
-    """Return the exact rank of the leaderboard row `own`. Ranks start at 1.
+def rank(histograms: Iterable[Mapping[int, int]], row: Row, better_in_bucket: int) -> int:
+    """Return the exact rank of a leaderboard row. Ranks start at 1.
 
     `histograms` are the histograms of all shards of the leaderboard. `better_in_bucket` is the number of better rows in
     the same bucket.
     """
-    mine = bucket(own.points)
-    higher = sum(count for histogram in histograms for number, count in histogram.items() if number > mine)
+    own_bucket = bucket(row.points)
+    higher = sum(count for histogram in histograms for number, count in histogram.items() if number > own_bucket)
     return 1 + higher + better_in_bucket

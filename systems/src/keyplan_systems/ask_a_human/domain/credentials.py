@@ -23,9 +23,9 @@ def secret_hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def is_secret_of(given_hash: str, stored_hash: str | None) -> bool:
+def hashes_match(secret_hash: str, stored_hash: str | None) -> bool:
     """Return True if the two hashes are equal. Return False if they differ or `stored_hash` is None.
 
     The comparison takes constant time, so that response times do not reveal parts of the stored hash.
     """
-    return stored_hash is not None and hmac.compare_digest(given_hash, stored_hash)
+    return stored_hash is not None and hmac.compare_digest(secret_hash, stored_hash)

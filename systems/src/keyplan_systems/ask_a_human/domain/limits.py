@@ -75,25 +75,30 @@ def window(limit: Limit, caller: str, now_ms: int) -> Window:
     return Window(limit, f"{limit.name}#{limit.scope}#{caller}#{start_s}", start_s + limit.window_s)
 
 
-def allowance(of: Window, count: int) -> Allowance:
-    """Return the caller's allowance after a request. `count` is the number of requests in the window `of`, including
-    this request.
+def allowance(window: Window, count: int) -> Allowance:
+    """Return the caller's allowance after a request. `count` is the number of requests in `window`,
+    including this request.
     """
-    return Allowance(of.limit.allowed, max(0, of.limit.allowed - count), of.reset_s)
+    return Allowance(window.limit.allowed, max(0, window.limit.allowed - count), window.reset_s)
 
 
-def refusal(of: Window, now_ms: int) -> RateLimitedError:
-    """Return the error for a request that exceeds the limit in the window `of`. It contains the number of seconds until
-    the next window.
+def refusal(window: Window, now_ms: int) -> RateLimitedError:
+    """Return the error for a request that exceeds the limit in `window`. It contains the number of seconds
+    until the next window.
     """
-    retry_after_s = max(1, -(-(of.reset_s * SECOND_MS - now_ms) // SECOND_MS))
-    details = {"limit": of.limit.allowed, "window_s": of.limit.window_s, "scope": of.limit.scope, "reset": of.reset_s}
-    unit = "a minute" if of.limit.window_s == MINUTE_S else "an hour"
-    message = f"at most {of.limit.allowed} requests {unit} per {of.limit.scope}; try again in {retry_after_s} s"
+    retry_after_s = max(1, -(-(window.reset_s * SECOND_MS - now_ms) // SECOND_MS))
+    details = {
+        "limit": window.limit.allowed,
+        "window_s": window.limit.window_s,
+        "scope": window.limit.scope,
+        "reset": window.reset_s,
+    }
+    unit = "a minute" if window.limit.window_s == MINUTE_S else "an hour"
+    message = f"at most {window.limit.allowed} requests {unit} per {window.limit.scope}; try again in {retry_after_s} s"
     return RateLimitedError(message, details, retry_after_s)
 
 
 def quota_refusal() -> AgentQuotaError:
     """Return the error for an agent that has the maximum number of open questions."""
-    most = OPEN_QUESTIONS_MAX
-    return AgentQuotaError(f"an agent may have at most {most} open questions", {"open": most, "max": most})
+    limit = OPEN_QUESTIONS_MAX
+    return AgentQuotaError(f"an agent may have at most {limit} open questions", {"open": limit, "max": limit})

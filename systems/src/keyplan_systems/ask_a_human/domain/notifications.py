@@ -85,22 +85,22 @@ def subscribe(
             updated_at_ms=now_ms,
             device=device,
         )
-    renewed = replace(previous, fingerprint_hash=person, active=True, device=device)
-    wishes = SubscriptionChange(fcm_token=request.fcm_token, min_interval_minutes=request.min_interval_minutes)
-    return change(renewed, wishes, now_ms)
+    reactivated = replace(previous, fingerprint_hash=person, active=True, device=device)
+    changes = SubscriptionChange(fcm_token=request.fcm_token, min_interval_minutes=request.min_interval_minutes)
+    return change(reactivated, changes, now_ms)
 
 
-def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) -> Subscription:
+def change(subscription: Subscription, changes: SubscriptionChange, now_ms: int) -> Subscription:
     """Return a copy of the subscription with a new token, a new interval, or both. `next_eligible_at_ms` is computed
     from the new interval.
     """
-    minutes = wishes.min_interval_minutes or subscription.min_interval_minutes
-    last = subscription.last_notified_at_ms
+    minutes = changes.min_interval_minutes or subscription.min_interval_minutes
+    last_ms = subscription.last_notified_at_ms
     return replace(
         subscription,
-        fcm_token=wishes.fcm_token or subscription.fcm_token,
+        fcm_token=changes.fcm_token or subscription.fcm_token,
         min_interval_minutes=minutes,
-        next_eligible_at_ms=subscription.created_at_ms if last is None else last + minutes * MINUTE_MS,
+        next_eligible_at_ms=subscription.created_at_ms if last_ms is None else last_ms + minutes * MINUTE_MS,
         updated_at_ms=now_ms,
     )
 
@@ -112,7 +112,7 @@ def deactivate(subscription: Subscription, now_ms: int) -> Subscription:
     return replace(subscription, active=False, updated_at_ms=now_ms)
 
 
-def eligible(subscription: Subscription, now_ms: int) -> bool:
+def is_eligible(subscription: Subscription, now_ms: int) -> bool:
     """Return True if the subscription is active and its notification interval has passed."""
     return subscription.active and subscription.next_eligible_at_ms <= now_ms
 
@@ -124,7 +124,7 @@ def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
     The caller must write the result on the condition that the stored subscription is active and its
     `next_eligible_at_ms` is unchanged since it was read.
     """
-    if not eligible(subscription, now_ms):
+    if not is_eligible(subscription, now_ms):
         return None
     return replace(
         subscription,
@@ -134,7 +134,7 @@ def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
     )
 
 
-def target(question: Question) -> int:
+def recipient_count(question: Question) -> int:
     """Return the number of users to notify about a question in one round: three for each missing answer."""
     return NOTIFIED_PER_ANSWER * question.responses_needed
 
@@ -161,32 +161,32 @@ def next_round(question: Question, rounds_done: int, last_round_ms: int | None, 
 class Reservoir(Generic[Entry]):
     """A uniform random sample of at most `size` entries, drawn from pages that are read one after the other."""
 
-    def __init__(self, size: int, chance: random.Random) -> None:
+    def __init__(self, size: int, rng: random.Random) -> None:
         if size < 0:
             raise ValueError(f"a sample cannot have {size} entries")
         self._size = size
-        self._chance = chance
-        self._kept: list[Entry] = []
-        self._seen = 0
+        self._rng = rng
+        self._entries: list[Entry] = []
+        self._offered = 0
 
     def offer(self, page: Iterable[Entry]) -> None:
         """Add the entries of a page to the population from which the sample is drawn. All entries offered so far have
         the same probability of being in the sample.
         """
         for entry in page:
-            self._seen += 1
-            if len(self._kept) < self._size:
-                self._kept.append(entry)
+            self._offered += 1
+            if len(self._entries) < self._size:
+                self._entries.append(entry)
                 continue
-            place = self._chance.randrange(self._seen)
-            if place < self._size:
-                self._kept[place] = entry
+            index = self._rng.randrange(self._offered)
+            if index < self._size:
+                self._entries[index] = entry
 
     def sample(self) -> list[Entry]:
         """Return the sampled entries in random order, so that a sender that stops early does not favor entries offered
         first.
         """
-        return self._chance.sample(self._kept, len(self._kept))
+        return self._rng.sample(self._entries, len(self._entries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class Rejected:
 Outcome = Delivered | DeadToken | TryLater | Rejected
 
 
-class Step(StrEnum):
+class NextAction(StrEnum):
     """The action of the push worker after it has sent a message."""
 
     DONE = "done"
@@ -235,36 +235,38 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AfterSend:
+class SendDecision:
     """The action of the push worker after it has sent a message. `retry_at_ms` is set only if the action is RETRY."""
 
-    step: Step
+    action: NextAction
     reason: str
     retry_at_ms: int | None = None
 
 
-def after_send(outcome: Outcome, attempt: int, deadline_ms: int, now_ms: int, chance: random.Random) -> AfterSend:
+def decide_after_send(
+    outcome: Outcome, attempt: int, deadline_ms: int, now_ms: int, rng: random.Random
+) -> SendDecision:
     """Return the push worker's action after attempt number `attempt` to send a message, which had the result `outcome`.
     Attempts are numbered from 1.
 
     `deadline_ms` is the deadline of the question. The pause before a retry starts at 10 s, doubles each time up to 10
-    minutes, and has up to 10% jitter, which is generated with `chance`. The pause is never shorter than the push
+    minutes, and has up to 10% jitter, which is generated with `rng`. The pause is never shorter than the push
     service requests. After six attempts, or if the next attempt would be after the deadline, the message is dropped.
     """
     match outcome:
         case Delivered():
-            return AfterSend(Step.DONE, outcome.message_id)
+            return SendDecision(NextAction.DONE, outcome.message_id)
         case DeadToken():
-            return AfterSend(Step.DEACTIVATE, outcome.reason)
+            return SendDecision(NextAction.DEACTIVATE, outcome.reason)
         case Rejected():
-            return AfterSend(Step.GIVE_UP, outcome.reason)
+            return SendDecision(NextAction.GIVE_UP, outcome.reason)
         case TryLater():
-            at_ms = now_ms + round(_wait_s(outcome, attempt, chance) * SECOND_MS)
+            at_ms = now_ms + round(_wait_s(outcome, attempt, rng) * SECOND_MS)
             if attempt >= GIVE_UP_AFTER or at_ms >= deadline_ms:
-                return AfterSend(Step.GIVE_UP, outcome.reason)
-            return AfterSend(Step.RETRY, outcome.reason, at_ms)
+                return SendDecision(NextAction.GIVE_UP, outcome.reason)
+            return SendDecision(NextAction.RETRY, outcome.reason, at_ms)
 
 
-def _wait_s(outcome: TryLater, attempt: int, chance: random.Random) -> float:
+def _wait_s(outcome: TryLater, attempt: int, rng: random.Random) -> float:
     backoff: float = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** (attempt - 1))
-    return max(backoff, outcome.retry_after_s or 0.0) * chance.uniform(1.0, 1.1)
+    return max(backoff, outcome.retry_after_s or 0.0) * rng.uniform(1.0, 1.1)

@@ -107,9 +107,9 @@ class KeyRecord:
         return now_ms < self.created_at_ms + KEY_VALID_S * SECOND_MS
 
 
-def new_question_id(chance: random.Random) -> str:
-    """Return a random UUID (version 4) that is generated with `chance`."""
-    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
+def new_question_id(rng: random.Random) -> str:
+    """Return a random UUID (version 4) that is generated with `rng`."""
+    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
 def response_id(question_id: str, fingerprint_hash: str) -> str:
@@ -139,7 +139,7 @@ def create(request: QuestionRequest, agent: str, question_id: str, key: str | No
     )
 
 
-def repeated(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
+def repeated_question_id(record: KeyRecord | None, digest: str, now_ms: int) -> str | None:
     """Return the ID of the question that was created with an idempotency key, or None if the key is unused or expired.
     `record` is the stored record of the key, or None if it does not exist. `digest` is the hash of the request body.
 
@@ -168,7 +168,7 @@ def require_answerable(question: Question, now_ms: int) -> None:
         raise QuestionClosedError(f"this question is {word} and accepts no more answers", {"status": status.value})
 
 
-def answered(question: Question, now_ms: int) -> Question:
+def add_answer(question: Question, now_ms: int) -> Question:
     """Return a copy of the question after one more answer, with an updated answer count, status and closing time.
 
     The answer that reaches the required number closes the question. Raises QuestionClosedError if the question is not
@@ -182,7 +182,7 @@ def answered(question: Question, now_ms: int) -> Question:
     return replace(question, current_responses=count, status=Status.PARTIAL)
 
 
-def expired(question: Question, now_ms: int) -> Question | None:
+def expire(question: Question, now_ms: int) -> Question | None:
     """Return a copy of the question with the status EXPIRED. Return None if the deadline has not passed, or if the
     question is already closed or expired.
     """
@@ -208,7 +208,7 @@ def ttl_s(question: Question) -> int:
     return question.expires_at_s + EXPIRED_STAYS_S
 
 
-def removable(question: Question, now_ms: int) -> bool:
+def is_removable(question: Question, now_ms: int) -> bool:
     """Return True if the question can be deleted. Readers treat such a question as deleted even if it is
     still stored.
     """
@@ -228,7 +228,7 @@ def key_ttl_s(created_at_ms: int) -> int:
     return ceil_seconds(created_at_ms) + KEY_VALID_S
 
 
-def respond(
+def create_response(
     question: Question, request: AnswerRequest, person: str, now_ms: int, *, fingerprint: str | None = None
 ) -> Response:
     """Convert the body of an answer request to a response. Raises InvalidRequestError if the body does not match the

@@ -40,22 +40,22 @@ class Audience(StrEnum):
     GENERAL = "general"
 
 
-def _visible(text: str) -> str:
+def _check_visible(text: str) -> str:
     if not text.strip():
         raise ValueError("must not be blank")
     return text
 
 
-def _distinct(items: list[Item]) -> list[Item]:
+def _check_distinct(items: list[Item]) -> list[Item]:
     if len(set(items)) != len(items):
         raise ValueError("must not repeat an entry")
     return items
 
 
-Prompt = Annotated[str, Field(min_length=10, max_length=2000), AfterValidator(_visible)]
-Option = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_visible)]
-AnswerText = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(_visible)]
-Key = Annotated[str, Field(min_length=1, max_length=KEY_MAX_CHARS), AfterValidator(_visible)]
+Prompt = Annotated[str, Field(min_length=10, max_length=2000), AfterValidator(_check_visible)]
+Option = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_visible)]
+AnswerText = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(_check_visible)]
+Key = Annotated[str, Field(min_length=1, max_length=KEY_MAX_CHARS), AfterValidator(_check_visible)]
 
 
 class QuestionRequest(BaseModel):
@@ -65,8 +65,8 @@ class QuestionRequest(BaseModel):
 
     prompt: Prompt
     type: QuestionType
-    options: Annotated[list[Option], Field(min_length=2, max_length=10), AfterValidator(_distinct)] | None = None
-    audience: Annotated[list[Audience], Field(min_length=1), AfterValidator(_distinct)] = [Audience.GENERAL]
+    options: Annotated[list[Option], Field(min_length=2, max_length=10), AfterValidator(_check_distinct)] | None = None
+    audience: Annotated[list[Audience], Field(min_length=1), AfterValidator(_check_distinct)] = [Audience.GENERAL]
     min_responses: Annotated[int, Field(strict=True, ge=1, le=50)] = 5
     timeout_seconds: Annotated[int, Field(strict=True, ge=60, le=86_400)] = 3600
     idempotency_key: Key | None = None
@@ -114,7 +114,7 @@ class SubscribeRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    fcm_token: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_visible)]
+    fcm_token: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_check_visible)]
     min_interval_minutes: Annotated[int, Field(strict=True, ge=5, le=1440)] = 30
 
 
@@ -123,7 +123,7 @@ class SubscriptionChange(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    fcm_token: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_visible)] | None = None
+    fcm_token: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_check_visible)] | None = None
     min_interval_minutes: Annotated[int, Field(strict=True, ge=5, le=1440)] | None = None
 
     @model_validator(mode="after")
@@ -144,37 +144,37 @@ def parse(model: type[Body], body: object) -> Body:
         raise refusal(error.errors(include_url=False)) from error
 
 
-def refusal(findings: Sequence[Mapping[str, Any]]) -> InvalidRequestError:
+def refusal(errors: Sequence[Mapping[str, Any]]) -> InvalidRequestError:
     """Convert pydantic's validation errors to an InvalidRequestError.
 
     The message describes the first error, and the details contain all errors.
     """
-    details = [_finding(error["loc"], error["msg"], error["type"]) for error in findings]
+    details = [_error_detail(error["loc"], error["msg"], error["type"]) for error in errors]
     first = details[0]
     return InvalidRequestError(f"{first['field']}: {first['problem']}", {**first, "problems": details})
 
 
-def _finding(loc: tuple[int | str, ...], problem: str, constraint: str) -> dict[str, str]:
-    field = ".".join(str(part) for part in loc) or "body"
+def _error_detail(location: tuple[int | str, ...], problem: str, constraint: str) -> dict[str, str]:
+    field = ".".join(str(part) for part in location) or "body"
     return {"field": field, "constraint": constraint, "problem": problem.removeprefix("Value error, ")}
 
 
-def idempotency_key(in_body: str | None, in_header: str | None) -> str | None:
+def idempotency_key(body_key: str | None, header_key: str | None) -> str | None:
     """Return the idempotency key from the body or from the header `X-Idempotency-Key`.
 
     Raises InvalidRequestError if both are present and differ, or if the header is invalid.
     """
-    if in_header is not None and not (in_header.strip() and len(in_header) <= KEY_MAX_CHARS):
+    if header_key is not None and not (header_key.strip() and len(header_key) <= KEY_MAX_CHARS):
         raise InvalidRequestError(
             f"X-Idempotency-Key must have 1 to {KEY_MAX_CHARS} characters",
             {"field": "X-Idempotency-Key", "constraint": "length", "min": 1, "max": KEY_MAX_CHARS},
         )
-    if in_body is not None and in_header is not None and in_body != in_header:
+    if body_key is not None and header_key is not None and body_key != header_key:
         raise InvalidRequestError(
             "X-Idempotency-Key and idempotency_key differ: send one of them",
             {"field": "idempotency_key", "constraint": "conflict"},
         )
-    return in_body if in_body is not None else in_header
+    return body_key if body_key is not None else header_key
 
 
 def agent_id(header: str | None) -> str:

@@ -121,7 +121,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredAnswer:
     """A user's record after an answer, with the points for the answer and the new badges, which are in the order of
     `badges.TABLE`.
     """
@@ -136,7 +136,7 @@ class Scored:
         return Reply(self.points.earned, self.new_badges, self.stats.total_points)
 
 
-def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms: int | None) -> AnswerFacts:
+def answer_facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms: int | None) -> AnswerFacts:
     """Return the properties of a response on which its points depend.
 
     `notified_at_ms` is the time at which the user was notified about the question, or None if the user was not
@@ -156,23 +156,23 @@ def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms
     )
 
 
-def fresh(fingerprint_hash: str, now_ms: int) -> Stats:
+def new_stats(fingerprint_hash: str, now_ms: int) -> Stats:
     """Return the initial record of a user who has not answered any questions."""
     return Stats(fingerprint_hash, created_at_ms=now_ms, updated_at_ms=now_ms, scored_at_ms=now_ms)
 
 
-def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
+def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> ScoredAnswer:
     """Return the user's record after an answer, with the points and the new badges.
 
     The result depends only on the arguments.
     """
     streak, last = next_streak(stats.streak_days, stats.streak_last_date, now_ms, answer.zone)
-    lengthened = last != stats.streak_last_date
+    is_longer = last != stats.streak_last_date
     today = timestamps.utc_day(now_ms)
     day = stats.days.get(today, Day())
-    points = _points(answer, STREAK_REWARDS.get(streak, 0) if lengthened else 0, DAILY_CAP - day.points, now_ms)
-    counted = replace(
-        _count(stats, answer, now_ms),
+    points = _points(answer, STREAK_REWARDS.get(streak, 0) if is_longer else 0, DAILY_CAP - day.points, now_ms)
+    updated_stats = replace(
+        _update_counters(stats, answer, now_ms),
         version=stats.version + 1,
         updated_at_ms=now_ms,
         scored_at_ms=now_ms if points.earned else stats.scored_at_ms,
@@ -181,9 +181,9 @@ def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
         streak_last_date=last,
         days=_newest_days({**stats.days, today: Day(day.points + points.earned, day.answers + 1)}),
     )
-    earned = tuple(_earned(counted))
-    with_badges = {**stats.badges, **dict.fromkeys(earned, now_ms)}
-    return Scored(replace(counted, badges=with_badges), points, earned)
+    new_badges = tuple(_new_badges(updated_stats))
+    with_badges = {**stats.badges, **dict.fromkeys(new_badges, now_ms)}
+    return ScoredAnswer(replace(updated_stats, badges=with_badges), points, new_badges)
 
 
 def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tuple[int, date]:
@@ -224,26 +224,26 @@ def week_totals(stats: Stats, now_ms: int) -> Day:
     return Day(sum(day.points for day in week), sum(day.answers for day in week))
 
 
-def _points(answer: AnswerFacts, streak_reward: int, room: int, now_ms: int) -> Points:
-    since_notice = now_ms - answer.notified_at_ms if answer.notified_at_ms is not None else None
-    quick = since_notice is not None and 0 <= since_notice <= QUICK_WITHIN_MS
+def _points(answer: AnswerFacts, streak_reward: int, remaining_points: int, now_ms: int) -> Points:
+    since_notice_ms = now_ms - answer.notified_at_ms if answer.notified_at_ms is not None else None
+    is_quick = since_notice_ms is not None and 0 <= since_notice_ms <= QUICK_WITHIN_MS
     points = Points(
         base=BASE_POINTS[answer.type],
         confidence=CONFIDENCE_POINTS if answer.confidence is not None else 0,
         thoughtful=THOUGHTFUL_POINTS if answer.text_chars > THOUGHTFUL_OVER_CHARS else 0,
-        quick=QUICK_POINTS if quick else 0,
+        quick=QUICK_POINTS if is_quick else 0,
         in_demand=IN_DEMAND_POINTS if 2 * answer.responses_before < answer.required_responses else 0,
         streak=streak_reward,
         earned=0,
     )
-    return replace(points, earned=min(points.uncapped, max(0, room)))
+    return replace(points, earned=min(points.uncapped, max(0, remaining_points)))
 
 
-def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
+def _update_counters(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
     """Return a copy of the user's record in which the answer is included in the counters for badges. The daily cap does
     not affect these counters.
     """
-    speed, by_category = answer.response_time_ms, dict(stats.answers_by_category)
+    response_time_ms, by_category = answer.response_time_ms, dict(stats.answers_by_category)
     by_category[answer.category] = by_category.get(answer.category, 0) + 1
     return replace(
         stats,
@@ -251,7 +251,7 @@ def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
         answers_by_category=by_category,
         early_answers=stats.early_answers + (now_ms - answer.question_created_at_ms <= EARLY_WITHIN_MS),
         night_answers=stats.night_answers + (timestamps.local_hour(now_ms, answer.zone) < NIGHT_ENDS_HOUR),
-        speedy_answers=stats.speedy_answers + (speed is not None and speed < SPEEDY_UNDER_MS),
+        speedy_answers=stats.speedy_answers + (response_time_ms is not None and response_time_ms < SPEEDY_UNDER_MS),
         confident_answers=stats.confident_answers + (answer.confidence == FULL_CONFIDENCE),
     )
 
@@ -261,15 +261,15 @@ def _newest_days(days: dict[date, Day]) -> dict[date, Day]:
     return {day: days[day] for day in sorted(days)[-DAYS_KEPT:]}
 
 
-def _earned(stats: Stats) -> Iterator[str]:
+def _new_badges(stats: Stats) -> Iterator[str]:
     """Yield the IDs of badges whose threshold is reached and that the user does not have yet."""
-    measures = _measures(stats)
+    counters = _counters(stats)
     for badge in badges.TABLE:
-        if badge.id not in stats.badges and measures[badge.measure] >= badge.mark:
+        if badge.id not in stats.badges and counters[badge.counter] >= badge.threshold:
             yield badge.id
 
 
-def _measures(stats: Stats) -> dict[str, int]:
+def _counters(stats: Stats) -> dict[str, int]:
     return {
         badges.ANSWERS: stats.total_answers,
         badges.STREAK: stats.streak_days,

@@ -76,24 +76,24 @@ def utc_day(at_ms: int) -> date:
     return as_datetime(at_ms).date()
 
 
-def local_day(at_ms: int, in_zone: ZoneInfo) -> date:
+def local_day(at_ms: int, zone: ZoneInfo) -> date:
     """Return the calendar day of a timestamp in a time zone."""
-    return as_datetime(at_ms).astimezone(in_zone).date()
+    return as_datetime(at_ms).astimezone(zone).date()
 
 
-def local_hour(at_ms: int, in_zone: ZoneInfo) -> int:
+def local_hour(at_ms: int, zone: ZoneInfo) -> int:
     """Return the hour of the day (0 to 23) of a timestamp in a time zone."""
-    return as_datetime(at_ms).astimezone(in_zone).hour
+    return as_datetime(at_ms).astimezone(zone).hour
 
 
-def day_before(day: date, in_zone: ZoneInfo) -> date:
+def day_before(day: date, zone: ZoneInfo) -> date:
     """Return the last calendar day before `day` that existed in the time zone.
 
     It is nearly always the previous day. The exceptions are time zones that moved across the date line and skipped a
     day. For example, 2011-12-30 did not exist in Pacific/Apia.
     """
-    starts = datetime.combine(day, time(), tzinfo=in_zone).astimezone(UTC)
-    return (starts - timedelta(microseconds=1)).astimezone(in_zone).date()
+    start = datetime.combine(day, time(), tzinfo=zone).astimezone(UTC)
+    return (start - timedelta(microseconds=1)).astimezone(zone).date()
 
 
 def week_start(day: date) -> date:

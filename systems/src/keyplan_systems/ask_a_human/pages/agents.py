@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 
 from keyplan.client.errors import CursorError
 from keyplan.pages import Pages, charts, redirect
-from keyplan_systems.ask_a_human.api_dependencies import address
+from keyplan_systems.ask_a_human.api_dependencies import client_address
 from keyplan_systems.ask_a_human.domain import limits, questions, requests
 from keyplan_systems.ask_a_human.domain.questions import Question
 from keyplan_systems.ask_a_human.domain.refusals import (
@@ -47,7 +47,7 @@ _TIMES: Final = ((600, "10 minutes"), (3600, "1 hour"), (14_400, "4 hours"), (86
 
 
 @dataclass(frozen=True)
-class Listed:
+class QuestionView:
     """A question as shown in the list of its agent's questions."""
 
     question: Question
@@ -94,7 +94,7 @@ def _is_secret(service: Service, agent: str, secret: str) -> bool:
         return False
 
 
-def _polling(request: Request, service: Service) -> str | None:
+def _count_poll(request: Request, service: Service) -> str | None:
     agent = _agent(request, service)
     if agent is not None:
         service.base.count(limits.POLLS, agent)
@@ -107,16 +107,16 @@ def _path(request: Request) -> str:
 
 def _add_connecting(router: APIRouter, pages: Pages, service: Service, trusted_proxies: int) -> None:
     @router.get("/agents")
-    def own(request: Request, cursor: str | None = None) -> Response:
-        agent = _polling(request, service)
+    def list_questions(request: Request, cursor: str | None = None) -> Response:
+        agent = _count_poll(request, service)
         if agent is None:
             return _connect_page(request, pages)
         try:
-            page = service.questions.own(agent, PAGE_QUESTIONS, cursor)
+            page = service.questions.list_for_agent(agent, PAGE_QUESTIONS, cursor)
         except CursorError:
             return RedirectResponse(_path(request), 303)
-        listed = [Listed(question, service.base.now_ms) for question in page]
-        return pages.render(request, "agents.html.j2", agent=agent, listed=listed, cursor=page.cursor)
+        views = [QuestionView(question, service.base.now_ms) for question in page]
+        return pages.render(request, "agents.html.j2", agent=agent, questions=views, cursor=page.cursor)
 
     @router.post("/agents/connect")
     def connect(request: Request, form: Form) -> Response:
@@ -125,7 +125,7 @@ def _add_connecting(router: APIRouter, pages: Pages, service: Service, trusted_p
             message = "This is not the secret of this agent."
             return _connect_page(request, pages, 403, fields=form, errors={"secret": message})
         response = RedirectResponse(_path(request), 303)
-        _keep(request, response, agent, secret)
+        _store_credentials(request, response, agent, secret)
         return response
 
     @router.post("/agents/disconnect")
@@ -136,7 +136,7 @@ def _add_connecting(router: APIRouter, pages: Pages, service: Service, trusted_p
 
     @router.post("/agents/register")
     def register(request: Request, form: Form) -> Response:
-        service.limits.agents.take(address(request, trusted_proxies))
+        service.limits.agents.take(client_address(request, trusted_proxies))
         try:
             agent = requests.parse(AgentRegistration, {"agent_id": form.get("new_agent_id", "")}).agent_id or ""
             secret = service.agents.register(agent)
@@ -147,16 +147,16 @@ def _add_connecting(router: APIRouter, pages: Pages, service: Service, trusted_p
             errors = {"new_agent_id": "This name is taken. Choose another."}
             return _connect_page(request, pages, 409, fields=form, errors=errors)
         response = _connect_page(request, pages, issued=(agent, secret))
-        _keep(request, response, agent, secret)
+        _store_credentials(request, response, agent, secret)
         return response
 
 
 def _connect_page(request: Request, pages: Pages, status: int = 200, **context: Any) -> Response:
-    shown = {"fields": {}, "errors": {}, "issued": None, **context}
-    return pages.render(request, "agents_connect.html.j2", status, headers={"Cache-Control": "no-store"}, **shown)
+    values = {"fields": {}, "errors": {}, "issued": None, **context}
+    return pages.render(request, "agents_connect.html.j2", status, headers={"Cache-Control": "no-store"}, **values)
 
 
-def _keep(request: Request, response: Response, agent: str, secret: str) -> None:
+def _store_credentials(request: Request, response: Response, agent: str, secret: str) -> None:
     response.set_cookie(
         AGENT, f"{agent} {secret}", path=_path(request), httponly=True, samesite="strict", secure=is_secure(request)
     )
@@ -164,11 +164,11 @@ def _keep(request: Request, response: Response, agent: str, secret: str) -> None
 
 def _add_asking(router: APIRouter, pages: Pages, service: Service) -> None:
     def page(request: Request, status: int = 200, **context: Any) -> Response:
-        shown = {
+        values = {
             "fields": {}, "errors": {}, "notice": "", "chosen": [], "audiences": list(Audience), "times": _TIMES,
             **context,
         }  # fmt: skip
-        return pages.render(request, "agents_ask.html.j2", status, **shown)
+        return pages.render(request, "agents_ask.html.j2", status, **values)
 
     @router.get("/agents/ask")
     def form_page(request: Request) -> Response:
@@ -179,20 +179,20 @@ def _add_asking(router: APIRouter, pages: Pages, service: Service) -> None:
         agent = _agent(request, service)
         if agent is None:
             return RedirectResponse(_path(request), 303)
-        shown = {"fields": form, "chosen": form.all("audience")}
+        values = {"fields": form, "chosen": form.all("audience")}
         try:
-            wishes = requests.parse(QuestionRequest, _question_body(form))
-            question = service.questions.ask(agent, wishes, form.get("key") or None)
+            question_request = requests.parse(QuestionRequest, _question_body(form))
+            question = service.questions.ask(agent, question_request, form.get("key") or None)
         except InvalidRequestError as error:
             problems = (error.details or {}).get("problems")
             errors = (
-                {_field(problem["field"]): problem["problem"] for problem in problems}
+                {_field_name(problem["field"]): problem["problem"] for problem in problems}
                 if isinstance(problems, list)
                 else {}
             )
-            return page(request, 422, errors=errors, **shown)
+            return page(request, 422, errors=errors, **values)
         except (AgentQuotaError, RateLimitedError) as error:
-            return page(request, error.status, notice=error.message, **shown)
+            return page(request, error.status, notice=error.message, **values)
         return RedirectResponse(f"{_path(request)}/questions/{question.question.question_id}", 303)
 
 
@@ -209,7 +209,7 @@ def _question_body(form: FormFields) -> dict[str, Any]:
     }
 
 
-def _field(name: str) -> str:
+def _field_name(name: str) -> str:
     return name.partition(".")[0]
 
 
@@ -218,30 +218,30 @@ def _add_answers(router: APIRouter, pages: Pages, service: Service) -> None:
         question, responses = service.questions.read(agent, question_id)
         summary = questions.tally(question, responses) if question.options else {}
         chart = charts.bars("Answers by option", list(summary.items())) if summary else None
-        confident = [response.confidence for response in responses if response.confidence is not None]
+        confidences = [response.confidence for response in responses if response.confidence is not None]
         return pages.render(
-            request, template, listed=Listed(question, service.base.now_ms), responses=responses, chart=chart,
-            summary=summary, confidence=sum(confident) / len(confident) if confident else None,
+            request, template, view=QuestionView(question, service.base.now_ms), responses=responses, chart=chart,
+            summary=summary, confidence=sum(confidences) / len(confidences) if confidences else None,
             headers={"Cache-Control": "no-store"}, as_datetime=as_datetime,
         )  # fmt: skip
 
     @router.get("/agents/questions/{question_id}")
     def question(request: Request, question_id: str) -> Response:
-        agent = _polling(request, service)
+        agent = _count_poll(request, service)
         if agent is None:
             return RedirectResponse(_path(request), 303)
         return render(request, "agents_question.html.j2", agent, question_id)
 
-    def has_news(question_id: str, seen: int) -> bool:
-        listed = Listed(service.base.question(question_id, service.base.now_ms), service.base.now_ms)
-        return listed.question.current_responses > seen or not listed.is_open
+    def has_news(question_id: str, known_count: int) -> bool:
+        view = QuestionView(service.base.question(question_id, service.base.now_ms), service.base.now_ms)
+        return view.question.current_responses > known_count or not view.is_open
 
     @router.get("/agents/questions/{question_id}/answers")
     async def answers(request: Request, question_id: str, seen: int = 0) -> Response:
         """Return the answers to a question. The response is sent as soon as the question has more than `seen` answers
         or has ended, but after WAIT_S seconds at the latest.
         """
-        agent = await run_in_threadpool(_polling, request, service)
+        agent = await run_in_threadpool(_count_poll, request, service)
         if agent is None:
             return Response(status_code=403)
         with anyio.move_on_after(WAIT_S):

@@ -26,7 +26,7 @@ from keyplan_systems.ask_a_human.domain.refusals import (
 )
 from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
 from keyplan_systems.ask_a_human.domain.timestamps import as_datetime
-from keyplan_systems.ask_a_human.pages.visitors import Visitors, forget_skipped, skip, was_skipped, zone_of
+from keyplan_systems.ask_a_human.pages.visitors import Visitors, delete_skipped, is_skipped, skip, zone_of
 from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.web.browsing import Form, FormFields
 from keyplan_systems.web.problems import problem_of
@@ -52,7 +52,7 @@ _PERIODS = {Period.DAILY: "Today", Period.WEEKLY: "This week", Period.ALL_TIME: 
 
 
 @dataclass(frozen=True)
-class Card:
+class QuestionCard:
     """A question as shown in a list of questions."""
 
     question: Question
@@ -86,7 +86,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _Resources:
     """The objects that the routes share: the page renderer, the service, and the object that identifies users by
     cookies.
     """
@@ -98,56 +98,56 @@ class _Parts:
 
 def add_routes(router: APIRouter, pages: Pages, service: Service, visitors: Visitors) -> None:
     """Add the routes of the pages for users to the router."""
-    parts = _Parts(pages, service, visitors)
+    resources = _Resources(pages, service, visitors)
     _add_feed(router, pages, service, visitors)
-    _add_question(router, parts)
-    _add_answering(router, parts)
-    _add_boards(router, pages, service, visitors)
+    _add_question(router, resources)
+    _add_answering(router, resources)
+    _add_leaderboards(router, pages, service, visitors)
 
 
 def _add_feed(router: APIRouter, pages: Pages, service: Service, visitors: Visitors) -> None:
     @router.get("/")
     def feed(request: Request, audience: Audience | None = None, cursor: str | None = None) -> Response:
-        person = visitors.reading(request)
+        person = visitors.identify_reader(request)
         try:
             page = service.answers.neediest(audience, PAGE_QUESTIONS, cursor)
         except CursorError:  # the cursor belongs to a list with another filter or to another server
             return RedirectResponse(request.url.path, 303)
-        answered = frozenset[str]() if person is None else service.answers.answered(person)
+        answered = frozenset[str]() if person is None else service.answers.answered_question_ids(person)
         now_ms = service.base.now_ms
-        cards = [Card(question, question.question_id in answered, now_ms) for question in page]
-        more = None if page.cursor is None else str(request.url.include_query_params(cursor=page.cursor).query)
+        cards = [QuestionCard(question, question.question_id in answered, now_ms) for question in page]
+        next_query = None if page.cursor is None else str(request.url.include_query_params(cursor=page.cursor).query)
         return pages.render(
-            request, "feed.html.j2", cards=cards, more=more, audience=audience, audiences=list(Audience)
+            request, "feed.html.j2", cards=cards, next_query=next_query, audience=audience, audiences=list(Audience)
         )
 
     @router.get("/next")
     def next_question(request: Request) -> Response:
-        person = visitors.reading(request)
-        answered = frozenset[str]() if person is None else service.answers.answered(person)
+        person = visitors.identify_reader(request)
+        answered = frozenset[str]() if person is None else service.answers.answered_question_ids(person)
         for question in service.answers.neediest(None, NEXT_QUESTIONS, None):
-            if question.question_id not in answered and not was_skipped(request, question.question_id):
+            if question.question_id not in answered and not is_skipped(request, question.question_id):
                 return RedirectResponse(f"questions/{question.question_id}", 303)
         response = redirect("./", "You have seen every question that needs an answer. New ones arrive all the time.")
-        forget_skipped(request, response)
+        delete_skipped(request, response)
         return response
 
 
-def _add_question(router: APIRouter, parts: _Parts) -> None:
-    service, visitors = parts.service, parts.visitors
+def _add_question(router: APIRouter, resources: _Resources) -> None:
+    service, visitors = resources.service, resources.visitors
 
     @router.get("/questions/{question_id}")
     def question(request: Request, question_id: str) -> Response:
-        person = visitors.reading(request)
+        person = visitors.identify_reader(request)
         token = None
         if person is None:
             service.base.question(question_id, service.base.now_ms)  # registers only users who can see the question
             token = visitors.register(request)
-        found_question = service.base.question(question_id, service.base.now_ms)
-        own = None if person is None else service.answers.own(question_id, person)
-        response = _question_page(request, parts, found_question, is_answered=own is not None)
+        shown_question = service.base.question(question_id, service.base.now_ms)
+        answer = None if person is None else service.answers.find_answer(question_id, person)
+        response = _question_page(request, resources, shown_question, is_answered=answer is not None)
         if token is not None:
-            visitors.remember(request, response, token)
+            visitors.store_token(request, response, token)
         return response
 
     @router.post("/questions/{question_id}/skip")
@@ -158,13 +158,13 @@ def _add_question(router: APIRouter, parts: _Parts) -> None:
 
     @router.get("/questions/{question_id}/thanks")
     def thanks(request: Request, question_id: str) -> Response:
-        person = visitors.reading(request)
-        own = None if person is None else service.answers.own(question_id, person)
-        reply = None if own is None else own[1]
+        person = visitors.identify_reader(request)
+        answer = None if person is None else service.answers.find_answer(question_id, person)
+        reply = None if answer is None else answer[1]
         if person is None or reply is None:
             return RedirectResponse(f"../{question_id}", 303)
-        record = service.standings.record(person.person, zone_of(request))
-        return parts.pages.render(
+        record = service.leaderboards.record(person.person, zone_of(request))
+        return resources.pages.render(
             request,
             "thanks.html.j2",
             reply=reply,
@@ -174,34 +174,34 @@ def _add_question(router: APIRouter, parts: _Parts) -> None:
         )
 
 
-def _add_answering(router: APIRouter, parts: _Parts) -> None:
-    service, visitors = parts.service, parts.visitors
+def _add_answering(router: APIRouter, resources: _Resources) -> None:
+    service, visitors = resources.service, resources.visitors
 
     @router.post("/questions/{question_id}")
     def answer(request: Request, form: Form, question_id: str) -> Response:
-        person, token = visitors.known(request), None
+        person, token = visitors.identify(request), None
         if person is None:  # the browser does not keep cookies, or lost them after it opened the question
             service.base.question(question_id, service.base.now_ms)
             token = visitors.register(request)
             person = service.devices.identify(token)
             assert person is not None, "the token is new"
-        wants_json = "text/html" not in request.headers.get("accept", "")
+        is_json = "text/html" not in request.headers.get("accept", "")
         try:
-            answered = _answered(request, parts, person, form)
+            result = _store_answer(request, resources, person, form)
         except (RefusedError, TooManyRequestsError) as error:
-            if wants_json:
+            if is_json:
                 raise
-            response: Response = _refused(request, parts, form, error)
+            response: Response = _refusal_page(request, resources, form, error)
         else:
-            response = _confirmed(request, answered) if wants_json else _thanked(question_id)
+            response = _json_confirmation(request, result) if is_json else _thanks_redirect(question_id)
         if token is not None:
-            visitors.remember(request, response, token)
+            visitors.store_token(request, response, token)
         return response
 
 
-def _answered(request: Request, parts: _Parts, person: Identity, form: FormFields) -> AnswerResult:
+def _store_answer(request: Request, resources: _Resources, person: Identity, form: FormFields) -> AnswerResult:
     """Store an answer from the form. Raises RefusedError or TooManyRequestsError if it is rejected."""
-    service, question_id = parts.service, str(request.path_params["question_id"])
+    service, question_id = resources.service, str(request.path_params["question_id"])
     body: dict[str, Any] = {"question_id": question_id, "response_time_ms": _duration(form, service.base.now_ms)}
     text, option, confidence = form.get("answer", ""), form.get("option", ""), form.get("confidence", "")
     if text:
@@ -214,7 +214,7 @@ def _answered(request: Request, parts: _Parts, person: Identity, form: FormField
         raise InvalidRequestError(
             f"Write at least {ANSWER_MIN_CHARS} characters.", {"field": "answer", "constraint": "length"}
         )
-    return service.answers.answer(person, zone_of(request), body, parts.visitors.address(request))
+    return service.answers.answer(person, zone_of(request), body, resources.visitors.address(request))
 
 
 def _duration(form: FormFields, now_ms: int) -> int | None:
@@ -223,43 +223,45 @@ def _duration(form: FormFields, now_ms: int) -> int | None:
     A script on the page measures this time. If the form does not contain a measured value, the function uses the
     difference between `now_ms` and the time at which the server rendered the form.
     """
-    given, opened = form.get("response_time_ms", ""), form.get("opened", "")
-    if given.isdecimal():
-        return min(int(given), _LONGEST_MS)
-    return min(max(now_ms - int(opened), 0), _LONGEST_MS) if opened.isdecimal() else None
+    measured, opened_ms = form.get("response_time_ms", ""), form.get("opened", "")
+    if measured.isdecimal():
+        return min(int(measured), _LONGEST_MS)
+    return min(max(now_ms - int(opened_ms), 0), _LONGEST_MS) if opened_ms.isdecimal() else None
 
 
-def _confirmed(request: Request, answered: AnswerResult) -> Response:
-    body = json.loads(serializers.accepted_answer(answered).model_dump_json())
-    return JSONResponse({**body, "page": f"{request.url.path}/thanks"}, 200 if answered.repeated else 201)
+def _json_confirmation(request: Request, result: AnswerResult) -> Response:
+    body = json.loads(serializers.accepted_answer(result).model_dump_json())
+    return JSONResponse({**body, "page": f"{request.url.path}/thanks"}, 200 if result.is_repeat else 201)
 
 
-def _thanked(question_id: str) -> Response:
+def _thanks_redirect(question_id: str) -> Response:
     return RedirectResponse(f"{question_id}/thanks", 303)
 
 
-def _refused(request: Request, parts: _Parts, form: FormFields, error: RefusedError | TooManyRequestsError) -> Response:
+def _refusal_page(
+    request: Request, resources: _Resources, form: FormFields, error: RefusedError | TooManyRequestsError
+) -> Response:
     """Return the page for a rejected answer, with the reason and the entered values."""
-    service, question_id = parts.service, str(request.path_params["question_id"])
+    service, question_id = resources.service, str(request.path_params["question_id"])
     problem = problem_of(request.app, error)
     assert problem is not None, "every refusal has a translation"
-    found = service.base.question(question_id, service.base.now_ms)
+    question = service.base.question(question_id, service.base.now_ms)
     is_answered = isinstance(error, AlreadyAnsweredError)
     if is_answered or isinstance(error, QuestionClosedError):
         return _question_page(
-            request, parts, found, problem.status_code, is_answered=is_answered, form=form, is_late=True
+            request, resources, question, problem.status_code, is_answered=is_answered, form=form, is_late=True
         )
     errors = {}
     notice = ""
     if isinstance(error, InvalidRequestError):
-        errors = {_field(found): _advice(found, error)}
+        errors = {_field_name(question): _advice(question, error)}
     else:
         notice = problem.message[:1].upper() + problem.message[1:] + "."
     headers = {name: value for name, value in (problem.headers or {}).items() if name.lower() == "retry-after"}
     return _question_page(
         request,
-        parts,
-        found,
+        resources,
+        question,
         422 if errors else problem.status_code,
         form=form,
         errors=errors,
@@ -268,7 +270,7 @@ def _refused(request: Request, parts: _Parts, form: FormFields, error: RefusedEr
     )
 
 
-def _field(question: Question) -> str:
+def _field_name(question: Question) -> str:
     return "option" if question.type is QuestionType.MULTIPLE_CHOICE else "answer"
 
 
@@ -283,7 +285,7 @@ def _advice(question: Question, error: InvalidRequestError) -> str:
 
 def _question_page(
     request: Request,
-    parts: _Parts,
+    resources: _Resources,
     question: Question,
     status_code: int = 200,
     *,
@@ -299,10 +301,10 @@ def _question_page(
     `is_late` is True if an answer was rejected because the question no longer accepts answers. The page then shows the
     text of the answer, so that the user does not lose it.
     """
-    pages, now_ms = parts.pages, parts.service.base.now_ms
+    pages, now_ms = resources.pages, resources.service.base.now_ms
     status = questions.status_at(question, now_ms)
     context: dict[str, Any] = {
-        "card": Card(question, is_answered, now_ms),
+        "card": QuestionCard(question, is_answered, now_ms),
         "question": question,
         "is_choice": question.type is QuestionType.MULTIPLE_CHOICE,
         "form": form or {},
@@ -329,11 +331,17 @@ def _question_page(
     )
 
 
-def _add_boards(router: APIRouter, pages: Pages, service: Service, visitors: Visitors) -> None:
+def _add_leaderboards(router: APIRouter, pages: Pages, service: Service, visitors: Visitors) -> None:
     @router.get("/leaderboard")
     def leaderboard(request: Request, period: Period = Period.WEEKLY) -> Response:
-        person = visitors.reading(request)
-        entries, own = service.standings.board(period, BOARD_ROWS, None if person is None else person.person)
+        person = visitors.identify_reader(request)
+        entries, position = service.leaderboards.board(period, BOARD_ROWS, None if person is None else person.person)
         return pages.render(
-            request, "leaderboard.html.j2", entries=entries, own=own, period=period, periods=_PERIODS, rows=BOARD_ROWS
+            request,
+            "leaderboard.html.j2",
+            entries=entries,
+            position=position,
+            period=period,
+            periods=_PERIODS,
+            rows=BOARD_ROWS,
         )

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from starlette.requests import Request
 from starlette.responses import Response
 
-from keyplan_systems.ask_a_human.api_dependencies import address
+from keyplan_systems.ask_a_human.api_dependencies import client_address
 from keyplan_systems.ask_a_human.devices import Identity
 from keyplan_systems.ask_a_human.domain import limits, requests, timestamps
 from keyplan_systems.ask_a_human.domain.refusals import InvalidRequestError
@@ -29,9 +29,9 @@ this time zone.
 """
 SKIPPED = "aah_skipped"
 """Name of the cookie that lists the questions that the user has skipped, by the first characters of their IDs."""
-_KEPT_S = 400 * timestamps.DAY_S
+_COOKIE_LIFETIME_S = 400 * timestamps.DAY_S
 """Lifetime of the device cookie in seconds. Browsers limit the lifetime of cookies to 400 days."""
-_SKIPPED_MOST = 50
+_MAX_SKIPPED = 50
 _ID_START = 8
 
 
@@ -43,21 +43,21 @@ class Visitors:
 
     def address(self, request: Request) -> str:
         """Return the network address from which a request was sent."""
-        return address(request, self._trusted_proxies)
+        return client_address(request, self._trusted_proxies)
 
-    def known(self, request: Request) -> Identity | None:
+    def identify(self, request: Request) -> Identity | None:
         """Return the identity of a registered browser's user, or None if the browser is not registered."""
         token = request.cookies.get(DEVICE)
         return None if not token else self._service.devices.identify(token)
 
-    def reading(self, request: Request) -> Identity | None:
+    def identify_reader(self, request: Request) -> Identity | None:
         """Count the request against the limit for reads, and return the identity of the browser's user, or None if the
         browser is not registered.
 
         The limit applies per user, or per network address if the browser is not registered. Raises RateLimitedError if
         the limit is reached.
         """
-        person = self.known(request)
+        person = self.identify(request)
         self._service.base.count(limits.HUMAN_READS, self.address(request) if person is None else person.person)
         return person
 
@@ -68,10 +68,16 @@ class Visitors:
         self._service.limits.devices.take(self.address(request))
         return self._service.devices.register(requests.fingerprint_hash(secrets.token_urlsafe(24)))
 
-    def remember(self, request: Request, response: Response, token: str) -> None:
+    def store_token(self, request: Request, response: Response, token: str) -> None:
         """Store a registered browser's token in a cookie."""
         response.set_cookie(
-            DEVICE, token, _KEPT_S, path=_path(request), httponly=True, samesite="lax", secure=is_secure(request)
+            DEVICE,
+            token,
+            _COOKIE_LIFETIME_S,
+            path=_path(request),
+            httponly=True,
+            samesite="lax",
+            secure=is_secure(request),
         )
 
 
@@ -83,7 +89,7 @@ def zone_of(request: Request) -> ZoneInfo:
         return ZoneInfo("UTC")
 
 
-def was_skipped(request: Request, question_id: str) -> bool:
+def is_skipped(request: Request, question_id: str) -> bool:
     """Return True if the user has skipped the question in this browser."""
     return question_id[:_ID_START] in request.cookies.get(SKIPPED, "").split(".")
 
@@ -92,12 +98,12 @@ def skip(request: Request, response: Response, question_id: str) -> None:
     """Store in a cookie that the user has skipped a question. The cookie is deleted at the end of the
     browser session.
     """
-    known = [start for start in request.cookies.get(SKIPPED, "").split(".") if start][-_SKIPPED_MOST + 1 :]
-    value = ".".join([*known, question_id[:_ID_START]])
+    skipped = [start for start in request.cookies.get(SKIPPED, "").split(".") if start][-_MAX_SKIPPED + 1 :]
+    value = ".".join([*skipped, question_id[:_ID_START]])
     response.set_cookie(SKIPPED, value, path=_path(request), httponly=True, samesite="lax")
 
 
-def forget_skipped(request: Request, response: Response) -> None:
+def delete_skipped(request: Request, response: Response) -> None:
     """Delete the cookie that lists the skipped questions."""
     response.delete_cookie(SKIPPED, path=_path(request))
 

@@ -20,6 +20,7 @@ from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.domain.timestamps import HOUR_MS, parse_iso
+from keyplan_systems.ask_a_human.leaderboards import Ranking
 from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.push_worker import PushWorker
 from keyplan_systems.ask_a_human.service import Service
@@ -27,7 +28,6 @@ from keyplan_systems.ask_a_human.simulation.clock import DayClock
 from keyplan_systems.ask_a_human.simulation.driver import Pollers, Recorder, SimulatedDay, Workers
 from keyplan_systems.ask_a_human.simulation.final_audit import FinalAudit
 from keyplan_systems.ask_a_human.simulation.generator import Size, simulate
-from keyplan_systems.ask_a_human.standings import Ranking
 from keyplan_systems.ask_a_human.sweeper import Sweeper
 from keyplan_systems.web.server import Running
 
@@ -39,7 +39,7 @@ TARGETS_MS = {"ask": 200.0, "answer": 200.0, "poll": 100.0}
 
 
 @dataclass(frozen=True)
-class Played:
+class SimulationResult:
     """The result of a simulated day, with the auditor's findings."""
 
     day: SimulatedDay
@@ -47,7 +47,9 @@ class Played:
     seconds: float
 
 
-def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, pollers: int, push_every_ms: int) -> Played:
+def run_simulation(
+    connection: Connection, clock: DayClock, size: Size, seed: int, *, pollers: int, push_every_ms: int
+) -> SimulationResult:
     """Simulate a day of activity in the connected database, audit it, and return the result. The connection must use
     the same `clock`.
 
@@ -55,7 +57,7 @@ def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, poll
     simulated time.
     """
     connection.create_tables(entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
-    service = Service.over(connection, clock, AddressLimits.over(connection, clock, {}))
+    service = Service.from_connection(connection, clock, AddressLimits.from_environment(connection, clock, {}))
     started_s = time.perf_counter()
     with (
         _workers(service, clock) as workers,
@@ -64,10 +66,10 @@ def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, poll
     ):
         day = SimulatedDay(client, clock, workers, push_every_ms=push_every_ms)
         with Pollers(client, day, pollers) as polling:
-            day.play(simulate(seed, size, START_MS))
+            day.run(simulate(seed, size, START_MS))
         findings = [*day.auditor.audit(), *polling.findings]
         findings += FinalAudit(client, day.auditor, day.zones, service.base.now_ms, day.devices).findings()
-    return Played(day, findings, time.perf_counter() - started_s)
+    return SimulationResult(day, findings, time.perf_counter() - started_s)
 
 
 @contextmanager
@@ -95,21 +97,23 @@ def main(
     console, clock = Console(), DayClock(START_MS, seed)
     size = Size(questions=questions, answers=answers, subscribers=subscribers)
     with keyplan.connect(":memory:", clock=clock) as connection:
-        played = play(connection, clock, size, seed, pollers=pollers, push_every_ms=push_hours * HOUR_MS)
-    day = played.day
-    stored = sum(len(person.history) for person in day.auditor.people.values())
-    console.print(f"{played.seconds:.0f} s: {len(day.ids)} questions, {stored} answers stored, {day.pushes} pushes")
+        result = run_simulation(connection, clock, size, seed, pollers=pollers, push_every_ms=push_hours * HOUR_MS)
+    day = result.day
+    stored_answers = sum(len(person.history) for person in day.auditor.people.values())
+    console.print(
+        f"{result.seconds:.0f} s: {len(day.ids)} questions, {stored_answers} answers stored, {day.pushes} pushes"
+    )
     console.print(f"refused: {dict(sorted(day.codes.items()))}")
     slow = False
     for kind in sorted(day.latencies.seconds):
-        half, most, count = (day.latencies.percentile_ms(kind, 0.5), day.latencies.percentile_ms(kind, 0.95), 0)
+        median_ms, p95_ms, count = (day.latencies.percentile_ms(kind, 0.5), day.latencies.percentile_ms(kind, 0.95), 0)
         count = len(day.latencies.seconds[kind])
-        slow |= most > TARGETS_MS.get(kind, float("inf"))
-        console.print(f"{kind}: {count} requests, median {half:.1f} ms, p95 {most:.1f} ms")
-    for finding in played.findings[:50]:
+        slow |= p95_ms > TARGETS_MS.get(kind, float("inf"))
+        console.print(f"{kind}: {count} requests, median {median_ms:.1f} ms, p95 {p95_ms:.1f} ms")
+    for finding in result.findings[:50]:
         console.print(finding, style="red", highlight=False)
-    console.print(f"{len(played.findings)} findings")
-    if played.findings or slow:
+    console.print(f"{len(result.findings)} findings")
+    if result.findings or slow:
         raise typer.Exit(1)
 
 

@@ -26,7 +26,7 @@ _ASKED, _NOTIFIED, _ANSWERED = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class Acknowledged:
+class AcceptedReply:
     """The reply of the server to an accepted answer."""
 
     points_earned: int
@@ -41,7 +41,7 @@ class AuditedQuestion:
     action: Ask
     question_id: str
     answered_at: list[int] = field(default_factory=list)
-    people: dict[str, tuple[Answer, Acknowledged]] = field(default_factory=dict)
+    people: dict[str, tuple[Answer, AcceptedReply]] = field(default_factory=dict)
 
     @property
     def required(self) -> int:
@@ -57,13 +57,13 @@ class AuditedQuestion:
         """Return True if an idempotency key that was used to ask the question is still valid at `at_ms`."""
         return at_ms < self.action.at_ms + DAY_MS
 
-    def closed_by(self, at_ms: int) -> bool:
+    def is_closed_at(self, at_ms: int) -> bool:
         """Return True if the question has all required answers at this time."""
         return len([answer_ms for answer_ms in self.answered_at if answer_ms <= at_ms]) >= self.required
 
-    def open_at(self, at_ms: int) -> bool:
+    def is_open_at(self, at_ms: int) -> bool:
         """Return True if the question is answerable at this time."""
-        return self.action.at_ms <= at_ms < self.deadline_ms and not self.closed_by(at_ms)
+        return self.action.at_ms <= at_ms < self.deadline_ms and not self.is_closed_at(at_ms)
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ExpectedRow:
     """An expected row of a leaderboard."""
 
     person: str
@@ -110,75 +110,75 @@ class Auditor:
         self._findings: list[str] = []
         self._by_agent: defaultdict[str, list[AuditedQuestion]] = defaultdict(list)
         self._intervals_ms: dict[str, int] = {}
-        self._told_at: dict[str, int] = {}
-        self._notified: dict[tuple[str, int], int] = {}
+        self._notified_at: dict[str, int] = {}
+        self._notification_times: dict[tuple[str, int], int] = {}
         self._counts: defaultdict[tuple[str, str, int], int] = defaultdict(int)
 
-    def asked(self, action: Ask, question_id: str) -> None:
+    def record_question(self, action: Ask, question_id: str) -> None:
         """Record an accepted question, which is either new or the existing question for a repeated idempotency key."""
-        self._report(action.at_ms, _ASKED, partial(self._judge_asked, action, question_id))
+        self._add_event(action.at_ms, _ASKED, partial(self._check_question, action, question_id))
 
-    def ask_refused(self, action: Ask, code: str) -> None:
+    def record_refused_question(self, action: Ask, code: str) -> None:
         """Record a rejected question."""
-        self._report(action.at_ms, _ASKED, partial(self._judge_ask_refused, action, code))
+        self._add_event(action.at_ms, _ASKED, partial(self._check_refused_question, action, code))
 
-    def answered(self, action: Answer, acknowledged: Acknowledged) -> None:
+    def record_answer(self, action: Answer, acknowledged: AcceptedReply) -> None:
         """Record an accepted answer."""
-        self._report(action.at_ms, _ANSWERED, partial(self._judge_answered, action, acknowledged))
+        self._add_event(action.at_ms, _ANSWERED, partial(self._check_answer, action, acknowledged))
 
-    def answer_refused(self, action: Answer, code: str) -> None:
+    def record_refused_answer(self, action: Answer, code: str) -> None:
         """Record a rejected answer."""
-        self._report(action.at_ms, _ANSWERED, partial(self._judge_answer_refused, action, code))
+        self._add_event(action.at_ms, _ANSWERED, partial(self._check_refused_answer, action, code))
 
-    def subscribed(self, action: Subscribe) -> None:
+    def record_subscription(self, action: Subscribe) -> None:
         """Record an accepted push subscription."""
-        self._report(action.at_ms, _ASKED, partial(self._judge_subscribed, action))
+        self._add_event(action.at_ms, _ASKED, partial(self._check_subscription, action))
 
-    def notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
+    def record_notification(self, token: str, person: str, ref: int, at_ms: int) -> None:
         """Record that a push about the question `ref` was sent to `token`, a push token of the user."""
-        self._report(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
+        self._add_event(at_ms, _NOTIFIED, partial(self._check_notification, token, person, ref, at_ms))
 
     def audit(self) -> list[str]:
         """Check all events that were recorded since the previous call, and return a list of all findings so far."""
         events, self._events = sorted(self._events, key=lambda event: event[:2]), []
-        for _, _, judge in events:
-            judge()
+        for _, _, check in events:
+            check()
         return self._findings
 
-    def standings(self, first: date, days: int | None) -> list[Standing]:
+    def expected_rows(self, first: date, days: int | None) -> list[ExpectedRow]:
         """Return the expected rows of a leaderboard for `days` UTC days starting with `first`, or for all time if
         `days` is None.
         """
         rows = []
         for name, person in self.people.items():
-            inside = [
-                (answer.at_ms, won)
-                for answer, won in zip(person.history, person.earned, strict=True)
+            answers = [
+                (answer.at_ms, earned)
+                for answer, earned in zip(person.history, person.earned, strict=True)
                 if days is None or first <= answer.utc_day < first + timedelta(days=days)
             ]
-            if inside:
-                reached = max(at_ms for at_ms, won in inside if won)
-                points = sum(won for _, won in inside)
-                rows.append((-points, reached, fingerprint_hash(name), Standing(name, points, len(inside))))
+            if answers:
+                reached_at_ms = max(at_ms for at_ms, earned in answers if earned)
+                points = sum(earned for _, earned in answers)
+                rows.append((-points, reached_at_ms, fingerprint_hash(name), ExpectedRow(name, points, len(answers))))
         return [row[-1] for row in sorted(rows, key=lambda row: row[:3])]
 
-    def _report(self, at_ms: int, kind: int, judge: Callable[[], None]) -> None:
-        self._events.append((at_ms, kind, judge))
+    def _add_event(self, at_ms: int, kind: int, check: Callable[[], None]) -> None:
+        self._events.append((at_ms, kind, check))
 
-    def _judge_subscribed(self, action: Subscribe) -> None:
+    def _check_subscription(self, action: Subscribe) -> None:
         minutes = action.body["min_interval_minutes"]
         self._intervals_ms[str(action.body["fcm_token"])] = int(str(minutes)) * MINUTE_MS
 
-    def _judge_notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
-        question, last = self.questions.get(ref), self._told_at.get(token)
-        sender = f"{token} of {person} about {ref} at {at_ms}"
-        self._expect(token in self._intervals_ms, sender, "a push to nobody's token")
-        self._expect(question is not None and question.open_at(at_ms), sender, "a push of a question not open")
-        due = last is None or at_ms >= last + self._intervals_ms.get(token, 0)
-        self._expect(due, sender, "a push before the person's own interval was over")
-        self._told_at[token] = self._notified[person, ref] = at_ms
+    def _check_notification(self, token: str, person: str, ref: int, at_ms: int) -> None:
+        question, last_ms = self.questions.get(ref), self._notified_at.get(token)
+        push = f"{token} of {person} about {ref} at {at_ms}"
+        self._expect(token in self._intervals_ms, push, "a push to nobody's token")
+        self._expect(question is not None and question.is_open_at(at_ms), push, "a push of a question not open")
+        is_due = last_ms is None or at_ms >= last_ms + self._intervals_ms.get(token, 0)
+        self._expect(is_due, push, "a push before the person's own interval was over")
+        self._notified_at[token] = self._notification_times[person, ref] = at_ms
 
-    def _judge_asked(self, action: Ask, question_id: str) -> None:
+    def _check_question(self, action: Ask, question_id: str) -> None:
         self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
         stored_question = self.questions.get(action.ref)
         if stored_question is not None and stored_question.has_valid_key(action.at_ms):
@@ -191,40 +191,40 @@ class Auditor:
             "a key repeated after its 24 hours",
         )
         self._expect(_valid_question(action), action, "a faulty question was taken")
-        open_now = len([question for question in self._by_agent[action.agent] if question.open_at(action.at_ms)])
-        self._expect(open_now < 100, action, "more than 100 open questions")
+        open_count = len([question for question in self._by_agent[action.agent] if question.is_open_at(action.at_ms)])
+        self._expect(open_count < 100, action, "more than 100 open questions")
         count = self._count("asked", action.agent, action.at_ms // HOUR_MS)
         self._expect(count <= 60, action, "more than 60 questions in an hour")
         self.questions[action.ref] = AuditedQuestion(action, question_id)
         self._by_agent[action.agent].append(self.questions[action.ref])
 
-    def _judge_ask_refused(self, action: Ask, code: str) -> None:
-        tries = self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
+    def _check_refused_question(self, action: Ask, code: str) -> None:
+        attempts = self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
         stored_question = self.questions.get(action.ref)
         # Expired questions count until a sweep, so their deadline does not matter here.
-        not_closed = [question for question in self._by_agent[action.agent] if not question.closed_by(action.at_ms)]
-        grounds = {
+        not_closed = [question for question in self._by_agent[action.agent] if not question.is_closed_at(action.at_ms)]
+        reasons = {
             "VALIDATION_ERROR": not _valid_question(action),
-            "RATE_LIMITED": tries > 60,
+            "RATE_LIMITED": attempts > 60,
             "AGENT_QUOTA_EXCEEDED": len(not_closed) >= 100,
             "IDEMPOTENCY_KEY_REUSED": stored_question is not None
             and stored_question.has_valid_key(action.at_ms)
             and dict(stored_question.action.body) != dict(action.body),
         }
-        self._expect(grounds.get(code, False), action, f"{code} without grounds")
+        self._expect(reasons.get(code, False), action, f"{code} without grounds")
 
-    def _judge_answered(self, action: Answer, acknowledged: Acknowledged) -> None:
+    def _check_answer(self, action: Answer, acknowledged: AcceptedReply) -> None:
         self._count_tries(action)
         question = self.questions.get(action.ref)
         if question is None:
             self._expect(False, action, "an answer to a question that was never taken")
             return
-        first = question.people.get(action.person)
-        if first is not None and _content(first[0]) == _content(action):
-            self._expect(acknowledged == first[1], action, "a repeated answer got another reply")
+        earlier = question.people.get(action.person)
+        if earlier is not None and _content(earlier[0]) == _content(action):
+            self._expect(acknowledged == earlier[1], action, "a repeated answer got another reply")
             return
-        self._expect(question.open_at(action.at_ms), action, "an answer to a closed or expired question was taken")
-        self._expect(first is None, action, "a second answer of one person was taken")
+        self._expect(question.is_open_at(action.at_ms), action, "an answer to a closed or expired question was taken")
+        self._expect(earlier is None, action, "a second answer of one person was taken")
         self._expect(_valid_answer(question, action), action, "a faulty answer was taken")
         in_hour = self._count("answered in hour", action.person, action.at_ms // HOUR_MS)
         in_minute = self._count("answered in minute", action.person, action.at_ms // MINUTE_MS)
@@ -234,26 +234,28 @@ class Auditor:
         question.answered_at.append(action.at_ms)
         question.people[action.person] = action, acknowledged
 
-    def _judge_answer_refused(self, action: Answer, code: str) -> None:
+    def _check_refused_answer(self, action: Answer, code: str) -> None:
         in_hour, in_minute = self._count_tries(action)
         question = self.questions.get(action.ref)
-        grounds = {
+        reasons = {
             "QUESTION_NOT_FOUND": question is None or question.deadline_ms + DAY_MS <= action.at_ms,
-            "QUESTION_CLOSED": question is not None and not question.open_at(action.at_ms),
+            "QUESTION_CLOSED": question is not None and not question.is_open_at(action.at_ms),
             "ALREADY_ANSWERED": question is not None and action.person in question.people,
             "RATE_LIMITED": in_hour > 30 or in_minute > 5,
             "VALIDATION_ERROR": question is not None and not _valid_answer(question, action),
         }
-        self._expect(grounds.get(code, False), action, f"{code} without grounds")
+        self._expect(reasons.get(code, False), action, f"{code} without grounds")
 
-    def _compute_rewards(self, question: AuditedQuestion, action: Answer, acknowledged: Acknowledged) -> None:
+    def _compute_rewards(self, question: AuditedQuestion, action: Answer, acknowledged: AcceptedReply) -> None:
         person = self.people[action.person]
-        person.history.append(_acknowledged_answer(question, action, self._notified.get((action.person, action.ref))))
+        person.history.append(
+            _acknowledged_answer(question, action, self._notification_times.get((action.person, action.ref)))
+        )
         person.earned.append(expected_scores.points(person.history, person.earned))
-        new = expected_scores.badges(person.history) - person.badges.keys()
-        person.badges.update(dict.fromkeys(new, action.at_ms))
-        expected = Acknowledged(person.earned[-1], tuple(sorted(new)), person.points)
-        actual = Acknowledged(
+        new_badges = expected_scores.badges(person.history) - person.badges.keys()
+        person.badges.update(dict.fromkeys(new_badges, action.at_ms))
+        expected = AcceptedReply(person.earned[-1], tuple(sorted(new_badges)), person.points)
+        actual = AcceptedReply(
             acknowledged.points_earned, tuple(sorted(acknowledged.new_badges)), acknowledged.total_points
         )
         self._expect(actual == expected, action, f"expected {expected}, got {actual}")
@@ -267,8 +269,8 @@ class Auditor:
         self._counts[kind, caller, window] += 1
         return self._counts[kind, caller, window]
 
-    def _expect(self, holds: bool, event: Ask | Answer | str, finding: str) -> None:
-        if not holds:
+    def _expect(self, is_valid: bool, event: Ask | Answer | str, finding: str) -> None:
+        if not is_valid:
             self._findings.append(f"{finding}: {event}")
 
 
@@ -283,9 +285,9 @@ def _valid_question(action: Ask) -> bool:
 
 def _valid_answer(question: AuditedQuestion, action: Answer) -> bool:
     options = question.action.body.get("options")
-    chosen = action.body.get("selected_option")
+    option = action.body.get("selected_option")
     if isinstance(options, list):
-        return isinstance(chosen, int) and chosen < len(options)
+        return isinstance(option, int) and option < len(options)
     return bool(action.body.get("answer"))
 
 

@@ -18,12 +18,12 @@ import httpx
 
 from keyplan_systems.ask_a_human.domain.notifications import Delivered, Outcome
 from keyplan_systems.ask_a_human.domain.timestamps import HOUR_MS, MINUTE_MS, from_seconds
+from keyplan_systems.ask_a_human.leaderboards import Ranking
 from keyplan_systems.ask_a_human.notifier import PushMessage
 from keyplan_systems.ask_a_human.push_worker import PushWorker
 from keyplan_systems.ask_a_human.simulation.actions import Action, Answer, Ask, Subscribe
-from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor
+from keyplan_systems.ask_a_human.simulation.auditor import AcceptedReply, Auditor
 from keyplan_systems.ask_a_human.simulation.clock import DayClock
-from keyplan_systems.ask_a_human.standings import Ranking
 from keyplan_systems.ask_a_human.sweeper import Sweeper
 
 SWEEP_EVERY_MS = 10 * MINUTE_MS
@@ -35,12 +35,12 @@ class Recorder:
 
     def __init__(self, clock: DayClock) -> None:
         self._clock = clock
-        self.sent: list[tuple[int, PushMessage]] = []
+        self.messages: list[tuple[int, PushMessage]] = []
 
     async def send(self, message: PushMessage) -> Outcome:
         """Record a message and report it as delivered."""
-        self.sent.append((from_seconds(self._clock.now()), message))
-        return Delivered(f"recorded/{len(self.sent)}")
+        self.messages.append((from_seconds(self._clock.now()), message))
+        return Delivered(f"recorded/{len(self.messages)}")
 
     async def close(self) -> None:
         """Do nothing, because the recorder does not hold any resources."""
@@ -90,19 +90,19 @@ class SimulatedDay:
         self._agents: dict[str, dict[str, str]] = {}
         self.askers: dict[str, dict[str, str]] = {}
 
-    def play(self, actions: Iterable[Action]) -> None:
+    def run(self, actions: Iterable[Action]) -> None:
         """Send all requests in order, and run the workers in between."""
         swept_ms = pushed_ms = last_ms = 0
         for action in actions:
-            between_ms = action.at_ms - 1
+            before_ms = action.at_ms - 1
             if action.at_ms - swept_ms >= SWEEP_EVERY_MS:
                 swept_ms = action.at_ms
-                self._clock.set(between_ms)
+                self._clock.set(before_ms)
                 _until_done(self._workers.sweeper.run_once)
             # A separate millisecond, because the order of a push and an answer in one millisecond would be undefined.
-            if action.at_ms - pushed_ms >= self._push_every_ms and between_ms > last_ms:
+            if action.at_ms - pushed_ms >= self._push_every_ms and before_ms > last_ms:
                 pushed_ms = action.at_ms
-                self._clock.set(between_ms)
+                self._clock.set(before_ms)
                 self._push()
                 self._workers.ranking.run_once()
             last_ms = action.at_ms
@@ -112,10 +112,12 @@ class SimulatedDay:
 
     def _push(self) -> None:
         _until_done(self._workers.pusher.run_once)
-        sent, self._workers.recorder.sent = self._workers.recorder.sent, []
-        self.pushes += len(sent)
-        for at_ms, message in sent:
-            self.auditor.notified(message.token, self._tokens[message.token], self._refs[message.question_id], at_ms)
+        messages, self._workers.recorder.messages = self._workers.recorder.messages, []
+        self.pushes += len(messages)
+        for at_ms, message in messages:
+            self.auditor.record_notification(
+                message.token, self._tokens[message.token], self._refs[message.question_id], at_ms
+            )
 
     def _send(self, action: Action) -> None:
         match action:
@@ -127,34 +129,34 @@ class SimulatedDay:
                 self._subscribe(action)
 
     def _ask(self, action: Ask) -> None:
-        response = self._timed("ask", "/agent/questions", action.body, self._agent(action.agent))
+        response = self._timed_post("ask", "/agent/questions", action.body, self._agent(action.agent))
         if response.status_code != httpx.codes.CREATED:
-            self.auditor.ask_refused(action, self._code(response))
+            self.auditor.record_refused_question(action, self._code(response))
             return
         question_id = response.json()["question_id"]
         self.askers[question_id] = self._agent(action.agent)
         self.ids[action.ref], self._refs[question_id] = question_id, action.ref
-        self.auditor.asked(action, question_id)
+        self.auditor.record_question(action, question_id)
 
     def _agent(self, agent: str) -> dict[str, str]:
         """Return the request headers of an agent. The agent is registered when it asks its first question."""
         if agent not in self._agents:
             body, headers = {"agent_id": agent}, {"X-Forwarded-For": f"host-{agent}"}
-            issued = self._client.post("/agent/register", json=body, headers=headers).raise_for_status().json()
-            self._agents[agent] = {"X-Agent-Id": agent, "Authorization": f"Bearer {issued['secret']}"}
+            credentials = self._client.post("/agent/register", json=body, headers=headers).raise_for_status().json()
+            self._agents[agent] = {"X-Agent-Id": agent, "Authorization": f"Bearer {credentials['secret']}"}
         return self._agents[agent]
 
     def _answer(self, action: Answer) -> None:
         self.zones[action.person] = action.zone
         body = {**action.body, "question_id": self.ids.get(action.ref, NOBODYS_QUESTION)}
         headers = {**self._device(action.person), "X-Timezone": action.zone}
-        answer = self._timed("answer", "/human/responses", body, headers)
-        if answer.status_code != httpx.codes.CREATED:
-            self.auditor.answer_refused(action, self._code(answer))
+        response = self._timed_post("answer", "/human/responses", body, headers)
+        if response.status_code != httpx.codes.CREATED:
+            self.auditor.record_refused_answer(action, self._code(response))
             return
-        body = answer.json()
+        body = response.json()
         badges = tuple(badge["id"] for badge in body["new_badges"])
-        self.auditor.answered(action, Acknowledged(body["points_earned"], badges, body["total_points"]))
+        self.auditor.record_answer(action, AcceptedReply(body["points_earned"], badges, body["total_points"]))
 
     def _device(self, person: str) -> dict[str, str]:
         """Return the request headers of a user. The first call registers a device from a separate network address."""
@@ -167,11 +169,11 @@ class SimulatedDay:
     def _subscribe(self, action: Subscribe) -> None:
         token = str(action.body["fcm_token"])
         headers = {**self._device(action.person), "X-Forwarded-For": f"host-{token}"}
-        self._timed("subscribe", "/human/push/subscribe", action.body, headers).raise_for_status()
+        self._timed_post("subscribe", "/human/push/subscribe", action.body, headers).raise_for_status()
         self._tokens[token] = action.person
-        self.auditor.subscribed(action)
+        self.auditor.record_subscription(action)
 
-    def _timed(self, kind: str, path: str, body: Any, headers: dict[str, str]) -> httpx.Response:
+    def _timed_post(self, kind: str, path: str, body: Any, headers: dict[str, str]) -> httpx.Response:
         started_s = time.perf_counter()
         response = self._client.post(path, json=dict(body), headers=headers)
         self.latencies.seconds[kind].append(time.perf_counter() - started_s)
@@ -210,11 +212,11 @@ class Pollers:
             thread.join()
 
     def _run(self, number: int) -> None:
-        chance = random.Random(number)  # noqa: S311 - which question is polled
+        rng = random.Random(number)  # noqa: S311 - which question is polled
         while not self._stop.wait(self._pause_s):
             askers = list(self._day.askers.items())
             if askers:
-                self._poll(*chance.choice(askers))
+                self._poll(*rng.choice(askers))
 
     def _poll(self, question_id: str, asker: dict[str, str]) -> None:
         started_s = time.perf_counter()

@@ -73,16 +73,18 @@ def bonus_of_streak(history: Sequence[AcknowledgedAnswer]) -> int:
 
 def points(history: Sequence[AcknowledgedAnswer], earned_before: Sequence[int]) -> int:
     """Return the points for the most recent answer. `earned_before` contains the points for the earlier answers."""
-    new = history[-1]
-    total = 10 if new.is_text else 5
-    total += 2 if new.confidence is not None else 0
-    total += 5 if new.is_text and new.chars > 100 else 0
-    total += 5 if new.answers_before < new.answers_required / 2 else 0
-    if new.notified_at_ms is not None and new.at_ms - new.notified_at_ms <= 300_000:
+    latest = history[-1]
+    total = 10 if latest.is_text else 5
+    total += 2 if latest.confidence is not None else 0
+    total += 5 if latest.is_text and latest.chars > 100 else 0
+    total += 5 if latest.answers_before < latest.answers_required / 2 else 0
+    if latest.notified_at_ms is not None and latest.at_ms - latest.notified_at_ms <= 300_000:
         total += 3
     total += bonus_of_streak(history)
-    today = sum(won for answer, won in zip(history[:-1], earned_before, strict=True) if answer.utc_day == new.utc_day)
-    return min(total, 500 - today)
+    earned_today = sum(
+        earned for answer, earned in zip(history[:-1], earned_before, strict=True) if answer.utc_day == latest.utc_day
+    )
+    return min(total, 500 - earned_today)
 
 
 def badges(history: Sequence[AcknowledgedAnswer]) -> set[str]:

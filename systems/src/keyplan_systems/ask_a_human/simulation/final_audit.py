@@ -12,7 +12,7 @@ import httpx
 
 from keyplan_systems.ask_a_human.domain import timestamps
 from keyplan_systems.ask_a_human.domain.boards import Period
-from keyplan_systems.ask_a_human.simulation.auditor import Auditor, Person, Standing
+from keyplan_systems.ask_a_human.simulation.auditor import Auditor, ExpectedRow, Person
 
 TOP = 100
 
@@ -51,15 +51,15 @@ class FinalAudit:
             "badges": {badge["id"]: _ms(badge["earned_at"]) for badge in body["badges"]},
             "categories": body["answers_by_category"],
         }
-        due = {
+        expected_values = {
             "points": expected.points,
             "answers": len(expected.history),
             "streak": self._streak(expected),
             "badges": expected.badges,
             "categories": expected.categories,
         }
-        if actual != due:
-            yield f"{name} has {actual} instead of {due}"
+        if actual != expected_values:
+            yield f"{name} has {actual} instead of {expected_values}"
 
     def _streak(self, expected: Person) -> int:
         """Return the streak that the system is expected to show for the user. It is 0 after a whole local day without
@@ -70,24 +70,26 @@ class FinalAudit:
         return expected.streak if (today - last.local.date()).days <= 1 else 0
 
     def _leaderboard(self, period: Period) -> Iterator[str]:
-        expected = self._expected(period)
+        expected = self._expected_rows(period)
         entries = self._get("/human/leaderboard", None, period=period.value, limit=TOP)["entries"]
         lines = [(entry["rank"], entry["points"], entry["answers"]) for entry in entries]
-        due = [(rank, standing.points, standing.answers) for rank, standing in enumerate(expected[:TOP], start=1)]
-        if lines != due:
-            yield f"the {period.value} board is {lines} instead of {due}"
+        expected_lines = [
+            (rank, standing.points, standing.answers) for rank, standing in enumerate(expected[:TOP], start=1)
+        ]
+        if lines != expected_lines:
+            yield f"the {period.value} board is {lines} instead of {expected_lines}"
         for rank, standing in enumerate(expected, start=1):
-            you = self._get("/human/leaderboard", standing.person, period=period.value, limit=1)["you"]
-            if you != {"rank": rank, "points": standing.points}:
-                yield f"{standing.person} gets {you} on the {period.value} board instead of rank {rank}"
+            position = self._get("/human/leaderboard", standing.person, period=period.value, limit=1)["you"]
+            if position != {"rank": rank, "points": standing.points}:
+                yield f"{standing.person} gets {position} on the {period.value} board instead of rank {rank}"
 
-    def _expected(self, period: Period) -> list[Standing]:
+    def _expected_rows(self, period: Period) -> list[ExpectedRow]:
         today: date = timestamps.utc_day(self._now_ms)
         if period is Period.DAILY:
-            return self._auditor.standings(today, 1)
+            return self._auditor.expected_rows(today, 1)
         if period is Period.WEEKLY:
-            return self._auditor.standings(timestamps.week_start(today), 7)
-        return self._auditor.standings(today, None)
+            return self._auditor.expected_rows(timestamps.week_start(today), 7)
+        return self._auditor.expected_rows(today, None)
 
     def _get(self, path: str, person: str | None, **query: Any) -> Any:
         self._reads += 1

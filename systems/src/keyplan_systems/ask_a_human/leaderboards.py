@@ -14,7 +14,7 @@ from keyplan import Inserted, Modified
 from keyplan.client.errors import AlreadyExistsError
 from keyplan.streams import Destination, Runner, TableCheckpoints
 from keyplan_systems.ask_a_human import design_people, records
-from keyplan_systems.ask_a_human.base import UNREADABLE, Base, log_unreadable, readable
+from keyplan_systems.ask_a_human.base import UNREADABLE, Base, convert_readable, log_unreadable
 from keyplan_systems.ask_a_human.domain import boards, scoring
 from keyplan_systems.ask_a_human.domain.boards import Entry, Period, Row
 from keyplan_systems.ask_a_human.domain.scoring import Stats
@@ -24,7 +24,7 @@ CONSUMER = "count_places"
 
 
 @dataclass(frozen=True)
-class Own:
+class Position:
     """The caller's position on a leaderboard. The rank is None if the caller has not answered in the period."""
 
     rank: int | None
@@ -32,7 +32,7 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Record:
+class UserRecord:
     """A user's record (points, badges and counters), with the current streak and the all-time rank.
 
     `stats` is None for a user who has not answered any questions.
@@ -43,13 +43,13 @@ class Record:
     rank: int | None
 
 
-class Standings:
+class Leaderboards:
     """The leaderboards and ranks. They reflect new answers after a short delay. Instances are thread-safe."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
-    def board(self, period: Period, limit: int, caller: str | None) -> tuple[list[Entry], Own | None]:
+    def board(self, period: Period, limit: int, caller: str | None) -> tuple[list[Entry], Position | None]:
         """Return the first `limit` rows of a period's current leaderboard, and the caller's own position.
 
         The position is None if `caller` is None or if stored data that is needed to compute the position cannot be
@@ -58,43 +58,43 @@ class Standings:
         board = boards.period_key(period, self._base.now_ms)
         call = design_people.leaderboard(list(boards.partitions(board)))
         page = self._connection.run(call, limit=limit, unreadable=log_unreadable)
-        entries = boards.entries(readable(records.row, page), caller)
-        return entries, None if caller is None else self._own(board, caller)
+        entries = boards.entries(convert_readable(records.row, page), caller)
+        return entries, None if caller is None else self._position(board, caller)
 
-    def record(self, person: str, zone: ZoneInfo) -> Record:
+    def record(self, person: str, zone: ZoneInfo) -> UserRecord:
         """Return a user's record, with the current streak and the all-time rank."""
         now_ms = self._base.now_ms
         stored = self._connection.run(design_people.stats_of_user(person))
         if stored is None:
-            return Record(None, 0, None)
+            return UserRecord(None, 0, None)
         stats = records.stats(stored)
-        own = self._own(boards.period_key(Period.ALL_TIME, now_ms), person)
-        return Record(stats, scoring.streak_at(stats, now_ms, zone), None if own is None else own.rank)
+        position = self._position(boards.period_key(Period.ALL_TIME, now_ms), person)
+        return UserRecord(stats, scoring.streak_at(stats, now_ms, zone), None if position is None else position.rank)
 
-    def _own(self, board: str, person: str) -> Own | None:
+    def _position(self, board: str, person: str) -> Position | None:
         """Return a user's position on a leaderboard, or None if stored data that is needed to compute the position
         cannot be read.
         """
         try:
             stored = self._connection.run(design_people.row_of(board, person))
             if stored is None:
-                return Own(None, 0)
-            own = records.row(stored)
-            return Own(self._rank(board, own), own.points)
+                return Position(None, 0)
+            row = records.row(stored)
+            return Position(self._rank(board, row), row.points)
         except UNREADABLE as error:
             log_unreadable(error)
             return None
 
-    def _rank(self, board: str, own: Row) -> int:
+    def _rank(self, board: str, row: Row) -> int:
         partitions = list(boards.partitions(board))
-        counted = self._connection.run(design_people.histograms(partitions))
-        better = self._connection.run(design_people.better_in_bucket(partitions, *boards.better_range(own)))
+        histograms = self._connection.run(design_people.histograms(partitions))
+        better_count = self._connection.run(design_people.better_in_bucket(partitions, *boards.better_range(row)))
         shards = [
             {int(number): count for number, count in histogram.buckets.items()}
-            for histogram in counted
+            for histogram in histograms
             if histogram is not None
         ]
-        return boards.rank(shards, own, better)
+        return boards.rank(shards, row, better_count)
 
 
 class Ranking:
@@ -118,7 +118,7 @@ class Ranking:
             runner=runner,
             clock=base.clock,
         )
-        self._begun: set[str] = set()
+        self._created_histograms: set[str] = set()
         self._lock = threading.Lock()
 
     def run_once(self) -> int:
@@ -132,16 +132,16 @@ class Ranking:
             self._runner.close()
 
     def _deliver(self) -> int:
-        design_people.counting.set(self._count)
+        design_people.count_change.set(self._count)
         return self._runner.run_once().delivered
 
     def _count(self, change: Inserted[BoardRow] | Modified[BoardRow]) -> None:
         old = change.old.total_points if isinstance(change, Modified) else None
-        moves = boards.bucket_moves(old, change.new.total_points)
-        if not moves:
+        bucket_moves = boards.bucket_moves(old, change.new.total_points)
+        if not bucket_moves:
             return
         partition = change.new.leaderboard
-        self._begin(partition, change.new.ttl)
+        self._create_histogram(partition, change.new.ttl)
         new = str(boards.bucket(change.new.total_points))
         if old is None:
             effect = design_people.move_into(partition, new)
@@ -149,9 +149,9 @@ class Ranking:
             effect = design_people.move_between(partition, str(boards.bucket(old)), new)
         design_people.counted_changes.apply(self._connection, CONSUMER, change, effect)
 
-    def _begin(self, partition: str, ttl: int | None) -> None:
-        if partition in self._begun:
+    def _create_histogram(self, partition: str, ttl: int | None) -> None:
+        if partition in self._created_histograms:
             return
         with suppress(AlreadyExistsError):  # another worker or an earlier run of this worker created it
             self._connection.run(design_people.begin_histogram(Histogram(leaderboard=partition, buckets={}, ttl=ttl)))
-        self._begun.add(partition)
+        self._created_histograms.add(partition)
