@@ -15,7 +15,7 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from keyplan.cli.main import app
 
-_HEAD = """# The command line
+_HEAD = """# Command line
 
 `keyplan --help` lists the commands, and `keyplan COMMAND --help` shows the options of a command.
 `keyplan --install-completion` adds completion to your shell (bash, zsh, fish, PowerShell).

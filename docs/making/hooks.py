@@ -17,9 +17,9 @@ _SYSTEMS = _ROOT / "systems" / "src" / "keyplan_systems"
 _DESIGN = re.compile(r"`(examples/guide/(\w+)\.py)`")
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|\.\./images/)[^)]+\)")
 _PICTURE = re.compile(r"\]\((?:\.\./)+docs/images/")
-_CELL = re.compile(r"<td[^>]*>.*?</td>", re.DOTALL)
+_CELL_OR_CODE = re.compile(r"<td[^>]*>.*?</td>|<code>[^<]{1,60}</code>", re.DOTALL)
 _CODE = re.compile(r"(?<=<code>)[^<]*")
-_BREAK = re.compile(r"(?<=[(=,/_])(?=\w)|(?<=\w)(?=[.(])|(?<=[a-z])(?=[A-Z])")
+_BREAK = re.compile(r"(?<=[(=,/_])(?=\w)|(?<=\w)(?=\.[a-z]|\()|(?<=[a-z])(?=[A-Z])")
 _LIST = "<!-- systems -->"
 
 
@@ -76,12 +76,16 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Let long names in table cells break between words, and show escaped pipes without their backslash."""
-    return _CELL.sub(lambda cell: _CODE.sub(_in_cell, cell[0]), html)
+    """Let code in table cells break between words, show escaped pipes without their backslash, and mark short code in
+    texts, which is not broken.
+    """
+    return _CELL_OR_CODE.sub(_rendered, html)
 
 
-def _in_cell(code: re.Match[str]) -> str:
-    return _BREAK.sub("<wbr>", code[0].replace("\\|", "|"))
+def _rendered(match: re.Match[str]) -> str:
+    if match[0].startswith("<code>"):
+        return match[0].replace("<code>", '<code class="short">', 1)
+    return _CODE.sub(lambda code: _BREAK.sub("<wbr>", code[0].replace("\\|", "|")), match[0])
 
 
 def _title(readme: str) -> str:

@@ -79,7 +79,7 @@ def test_code_in_tables_shows_pipes_and_breaks_between_words(site: Path) -> None
     page = (site / "cheatsheet" / "index.html").read_text()
     assert "<code>Task | None</code>" in page
     assert "<code>@app<wbr>.batch_<wbr>get<wbr>(<wbr>Task)</code>" in page
-    assert "<code>.sk.between(a, b)</code>" in page, "only in tables"
+    assert '<code class="short">.sk.between(a, b)</code>' in page, "texts break only between words"
 
 
 def test_rule_pages_have_a_bad_and_a_good_example_before_the_fix() -> None:
