@@ -32,7 +32,7 @@ def test_hidden_members_make_the_table_larger() -> None:
         "returnItemCollectionMetrics",
         "tableName",
     ]
-    assert hash_order(names, hidden=9) == [
+    assert hash_order(names, hidden_count=9) == [
         "returnConsumedCapacity",
         "tableName",
         "returnValues",

@@ -8,18 +8,18 @@ _SMALLEST_TABLE = 16
 _FILL = 0.75
 
 
-def hash_order(names: Iterable[str], hidden: int = 0) -> list[str]:
-    """Return the names in the iteration order of a Java hash map that contains these and `hidden` other names.
+def hash_order(names: Iterable[str], hidden_count: int = 0) -> list[str]:
+    """Return the names in the iteration order of a Java hash map that contains these and `hidden_count` other names.
 
     A Java hash map is a table whose size is a power of two. The size is 16 and doubles while the table is more than 75%
     full. The names are listed by position, and names with the same position keep their order. DynamoDB does not
     document this order. It was inferred from recorded messages, and matches all of them.
     """
-    listed = list(names)
-    table = _SMALLEST_TABLE
-    while len(listed) + hidden > table * _FILL:
-        table *= 2
-    return sorted(listed, key=lambda name: _spread(name) & (table - 1))
+    name_list = list(names)
+    table_size = _SMALLEST_TABLE
+    while len(name_list) + hidden_count > table_size * _FILL:
+        table_size *= 2
+    return sorted(name_list, key=lambda name: _spread(name) & (table_size - 1))
 
 
 def _spread(name: str) -> int:

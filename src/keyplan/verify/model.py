@@ -22,7 +22,7 @@ from keyplan.design.requests.items import EntityIndexKey, item_builder, key_attr
 from keyplan.design.requests.items import Item as EntityItem
 from keyplan.design.schema import Index, Schema
 from keyplan.dynamodb.values.attribute import item_bytes, normalise_item
-from keyplan.dynamodb.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
+from keyplan.dynamodb.values.keybytes import escape, join_parts, partition_prefix, scalar_key, tie_hash
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.engine import Engine
 
@@ -65,8 +65,8 @@ def place_in(schema: Schema, index: Index | None, item: Item) -> bytes:
     if index is None:
         return own
     parts = [_scalar(item[name]) for name in index.partition]
-    place = partition_prefix(parts[0] if len(parts) == 1 else joined(parts))
-    place += b"".join(escaped(_scalar(item[name])) for name in index.sort)
+    place = partition_prefix(parts[0] if len(parts) == 1 else join_parts(parts))
+    place += b"".join(escape(_scalar(item[name])) for name in index.sort)
     return place + (tie_hash(own) if index.kind == "GSI" else b"") + own
 
 

@@ -23,9 +23,9 @@ def test_attributes_are_listed_in_order_by_first_name() -> None:
 
 
 def test_joined_terms_are_found_across_parentheses() -> None:
-    assert len(nodes.joined(where("a = 1 AND (b = 2 AND (c = 3 AND d = 4))"), "and")) == 4
-    assert len(nodes.joined(where("a = 1 AND (b = 2 OR c = 3)"), "and")) == 2
-    assert len(nodes.joined(where("a = 1"), "or")) == 1
+    assert len(nodes.joined_terms(where("a = 1 AND (b = 2 AND (c = 3 AND d = 4))"), "and")) == 4
+    assert len(nodes.joined_terms(where("a = 1 AND (b = 2 OR c = 3)"), "and")) == 2
+    assert len(nodes.joined_terms(where("a = 1"), "or")) == 1
 
 
 def test_equalities_compare_an_attribute_with_a_value() -> None:

@@ -18,7 +18,7 @@ from keyplan.dynamodb.partiql.nodes import (
     InsertStatement,
     InTerm,
     IsTerm,
-    Joined,
+    JoinedTerm,
     NotTerm,
     Ordering,
     Parameter,
@@ -48,8 +48,8 @@ def bare(term: Term) -> Term:  # noqa: PLR0911 - one case for each kind of term
             return PathTerm(term.parts)
         case Infix():
             return Infix(term.operator, bare(term.left), bare(term.right))
-        case Joined():
-            return Joined(term.operator, tuple(map(bare, term.terms)))
+        case JoinedTerm():
+            return JoinedTerm(term.operator, tuple(map(bare, term.terms)))
         case NotTerm():
             return NotTerm(bare(term.term))
         case CallTerm():
@@ -73,10 +73,10 @@ TRUE_NULL = SequenceTerm("list", (Constant("BOOL", "true"), Constant("NULL", "nu
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("a = 1 OR b = 2 AND NOT c = 1", Joined("or", (A_1, Joined("and", (B_2, NotTerm(C_1)))))),
-        ("(a = 1 OR b = 2) AND c = 1", Joined("and", (Joined("or", (A_1, B_2)), C_1))),
+        ("a = 1 OR b = 2 AND NOT c = 1", JoinedTerm("or", (A_1, JoinedTerm("and", (B_2, NotTerm(C_1)))))),
+        ("(a = 1 OR b = 2) AND c = 1", JoinedTerm("and", (JoinedTerm("or", (A_1, B_2)), C_1))),
         ("a + 1 > b - 2", Infix(">", Infix("+", A, ONE), Infix("-", B, TWO))),
-        ("a BETWEEN 1 AND 2 AND b != c", Joined("and", (BetweenTerm(A, ONE, TWO), Infix("<>", B, C)))),
+        ("a BETWEEN 1 AND 2 AND b != c", JoinedTerm("and", (BetweenTerm(A, ONE, TWO), Infix("<>", B, C)))),
         ("a NOT IN [1, ?]", NotTerm(InTerm(A, SequenceTerm("list", (ONE, Parameter(0)))))),
         ("a IN (1, 2)", InTerm(A, SequenceTerm("list", (ONE, TWO)))),
         ("a IS NOT MISSING", NotTerm(IsTerm(A, "missing"))),
@@ -98,7 +98,7 @@ def test_a_select() -> None:
     assert parsed.parameters == 1
     assert isinstance(statement, SelectStatement)
     assert statement.source == FromClause("t", "i")
-    assert [path.parts for path in statement.shown or ()] == [("a",), ("b", "c")]
+    assert [path.parts for path in statement.columns or ()] == [("a",), ("b", "c")]
     ordered = [Ordering(bare(ordering.term), ordering.descending) for ordering in statement.order]
     assert ordered == [Ordering(A, True), Ordering(B, False)]
 

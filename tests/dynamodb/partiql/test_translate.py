@@ -7,7 +7,7 @@ import pytest
 from keyplan.dynamodb.partiql.nodes import SelectStatement
 from keyplan.dynamodb.partiql.parser import parse
 from keyplan.dynamodb.partiql.translate import condition
-from keyplan.dynamodb.partiql.values import Values
+from keyplan.dynamodb.partiql.values import StatementValues
 from keyplan.dynamodb.values.types import AttributeValue, Item
 from keyplan.errors import ValidationError
 
@@ -18,7 +18,7 @@ def holds(text: str, *parameters: AttributeValue) -> bool:
     parsed = parse(f"SELECT * FROM t WHERE {text}")
     assert isinstance(parsed.statement, SelectStatement)
     assert parsed.statement.where is not None
-    new_condition = condition(parsed.statement.where, Values(parameters, parsed.parameters))
+    new_condition = condition(parsed.statement.where, StatementValues(parameters, parsed.parameters))
     return new_condition.compiled.test(ITEM, new_condition.values)
 
 

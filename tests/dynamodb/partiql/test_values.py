@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keyplan.dynamodb.partiql.nodes import InsertStatement, Struct
 from keyplan.dynamodb.partiql.parser import parse
-from keyplan.dynamodb.partiql.values import Values, parameters
+from keyplan.dynamodb.partiql.values import StatementValues, parameters
 from keyplan.errors import ValidationError
 
 
@@ -18,8 +18,8 @@ def value(literal: str, *given_parameters: dict[str, Any]) -> Any:
     parsed = parse(f"INSERT INTO t VALUE {{'v': {literal}}}")
     assert isinstance(parsed.statement, InsertStatement)
     assert isinstance(parsed.statement.item, Struct)
-    values = Values(parameters(given_parameters, wire=True), parsed.parameters)
-    return values.of(parsed.statement.item.members[0][1])
+    values = StatementValues(parameters(given_parameters, wire=True), parsed.parameters)
+    return values.evaluate(parsed.statement.item.members[0][1])
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def good(shape: Shape, wire: bool) -> st.SearchStrategy[Any]:
     """Return valid content of the shape."""
     match shape:
         case Structure():
-            needed = {*shape.required, *(() if shape.demanded is None else (shape.demanded.name,))}
+            needed = {*shape.required, *(() if shape.leading_member is None else (shape.leading_member.name,))}
             members = {name: good(member, wire) for name, member in shape.members.items()}
             return st.fixed_dictionaries(
                 {name: member for name, member in members.items() if name in needed},

@@ -157,7 +157,7 @@ ITEMS = st.dictionaries(st.text(min_size=1, max_size=4), VALUES, max_size=5)
 def test_an_item_survives_storage_in_the_python_form(item: dict[str, Any]) -> None:
     canonical, size = normalise_item(item, wire=False)
     body = encoding.encode(canonical)
-    assert encoding.PYTHON.stored(body) == item
+    assert encoding.PYTHON.from_body(body) == item
     assert encoding.PYTHON.page([body, body]) == [item, item]
     assert size == attribute.item_bytes(encoding.decode(body))
 

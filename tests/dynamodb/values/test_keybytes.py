@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from keyplan.dynamodb.values.keybytes import (
     HASH_SPACE,
     after_value,
-    escaped,
+    escape,
     hash_of,
-    joined,
+    join_parts,
     partition_prefix,
     segment_bounds,
     successor,
@@ -23,7 +23,7 @@ NASTY = st.binary(max_size=12) | st.lists(st.sampled_from([b"\x00", b"\x01", b"\
 
 @given(NASTY, NASTY)
 def test_escaping_keeps_order(left: bytes, right: bytes) -> None:
-    assert (escaped(left) < escaped(right)) == (left < right)
+    assert (escape(left) < escape(right)) == (left < right)
 
 
 @given(NASTY, NASTY, NASTY, NASTY)
@@ -31,22 +31,22 @@ def test_escaped_parts_never_run_into_the_next_part(
     left: bytes, left_end: bytes, right: bytes, right_end: bytes
 ) -> None:
     if left < right:
-        assert escaped(left) + left_end < escaped(right) + right_end
+        assert escape(left) + left_end < escape(right) + right_end
     if left == right:
-        assert (escaped(left) + left_end < escaped(right) + right_end) == (left_end < right_end)
+        assert (escape(left) + left_end < escape(right) + right_end) == (left_end < right_end)
 
 
 @given(NASTY, NASTY, NASTY)
 def test_after_value_is_above_one_value_and_below_the_next(value: bytes, other: bytes, rest: bytes) -> None:
-    bound = after_value(escaped(value))
-    assert escaped(value) + rest < bound
+    bound = after_value(escape(value))
+    assert escape(value) + rest < bound
     if other > value:
-        assert bound < escaped(other)
+        assert bound < escape(other)
 
 
 @given(st.lists(NASTY, min_size=1, max_size=4), st.lists(NASTY, min_size=1, max_size=4))
 def test_joined_parts_are_unambiguous(left: list[bytes], right: list[bytes]) -> None:
-    assert (joined(left) == joined(right)) == (left == right)
+    assert (join_parts(left) == join_parts(right)) == (left == right)
 
 
 @given(st.binary(max_size=20), st.binary(max_size=20))

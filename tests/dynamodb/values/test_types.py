@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyplan.dynamodb.values import numbers, types
-from keyplan.dynamodb.values.types import comparable_number, compare, same
+from keyplan.dynamodb.values.types import comparable_number, compare, equal_values
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ from keyplan.dynamodb.values.types import comparable_number, compare, same
     ],
 )
 def test_set_members_are_stored_in_order(kind: str, written: list[str], stored: list[str]) -> None:
-    assert types.in_order(kind, written) == stored
+    assert types.sorted_members(kind, written) == stored
 
 
 def test_duplicates_are_listed_in_order_up_to_the_first_repeat() -> None:
-    assert types.listed_with_duplicates("SS", ["c", "b", "c", "a", "b"]) == ["b", "c", "c", "a", "b"]
-    assert types.listed_with_duplicates("BS", ["/w==", "AA==", "AA=="]) == ["AA==", "/w==", "AA=="]
+    assert types.members_in_message_order("SS", ["c", "b", "c", "a", "b"]) == ["b", "c", "c", "a", "b"]
+    assert types.members_in_message_order("BS", ["/w==", "AA==", "AA=="]) == ["AA==", "/w==", "AA=="]
 
 
 decimals = st.decimals(allow_nan=False, allow_infinity=False, places=12, min_value=-(10**20), max_value=10**20)
@@ -65,8 +65,8 @@ def test_long_and_fractional_numbers_are_compared_exactly() -> None:
 def test_sets_are_equal_in_any_order_at_any_depth() -> None:
     first: dict[str, Any] = {"M": {"a": {"L": [{"SS": ["x", "y"]}, {"N": "1"}]}}}
     other: dict[str, Any] = {"M": {"a": {"L": [{"SS": ["y", "x"]}, {"N": "1"}]}}}
-    assert same(first, other)
-    assert not same(first, {"M": {"a": {"L": [{"SS": ["y", "z"]}, {"N": "1"}]}}})
-    assert not same(first, {"M": {"b": {"L": []}}})
-    assert not same({"SS": ["1"]}, {"NS": ["1"]})
-    assert not same({"L": [{"N": "1"}]}, {"L": []})
+    assert equal_values(first, other)
+    assert not equal_values(first, {"M": {"a": {"L": [{"SS": ["y", "z"]}, {"N": "1"}]}}})
+    assert not equal_values(first, {"M": {"b": {"L": []}}})
+    assert not equal_values({"SS": ["1"]}, {"NS": ["1"]})
+    assert not equal_values({"L": [{"N": "1"}]}, {"L": []})

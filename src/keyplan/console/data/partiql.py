@@ -158,7 +158,7 @@ def _source_of(statement: str) -> tuple[str, set[str]]:
         return "", set()
     if not isinstance(parsed, SelectStatement | UpdateStatement):
         return "", set()
-    selected = parsed.shown or () if isinstance(parsed, SelectStatement) else ()
+    selected = parsed.columns or () if isinstance(parsed, SelectStatement) else ()
     return parsed.source.table.rpartition("/")[2], {str(path.parts[-1]) for path in selected if len(path.parts) > 1}
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from keyplan.console.load.matching import ItemAccess, Matcher, accesses_of, detail_of, summaries
 from keyplan.console.load.recorder import TOTAL, LoadPart, LoadRecorder, key_text
 from keyplan.cost.units import READS, consumed_units
-from keyplan.dynamodb.values.keybytes import joined, partition_prefix, scalar_key
+from keyplan.dynamodb.values.keybytes import join_parts, partition_prefix, scalar_key
 from keyplan.engine.faults.partitions import KINDS
 from keyplan.engine.faults.throttling import CapacityCharge, Throttle, ThrottledResource
 from keyplan.errors import THROTTLED, KeyplanError, ServiceError
@@ -279,7 +279,7 @@ def _stored(values: Sequence[Mapping[str, Any]]) -> bytes:
     for value in values:
         ((kind, content),) = value.items()
         parts.append(bytes(content) if isinstance(content, (bytes, bytearray)) else scalar_key(kind, content))
-    return partition_prefix(parts[0] if len(parts) == 1 else joined(parts))
+    return partition_prefix(parts[0] if len(parts) == 1 else join_parts(parts))
 
 
 def _units(

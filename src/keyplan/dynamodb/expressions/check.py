@@ -243,7 +243,7 @@ def check_operand(operand: Operand, plan: CheckPlan) -> None:
             _FUNCTION_CHECKS[operand.function](operand, plan)
 
 
-def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], plan: CheckPlan) -> None:
+def _check_distinct(operator: str, first: Operand, others: tuple[Operand, ...], plan: CheckPlan) -> None:
     """Check that a path operand differs from all other operands of the same operator or function.
 
     Operands that are not paths are not checked.
@@ -251,7 +251,7 @@ def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], pl
     if not isinstance(first, Path):
         return
     resolved = plan.names.resolve(first)
-    for other in rest:
+    for other in others:
         if isinstance(other, Path) and plan.names.resolve(other) == resolved:
             plan.fail(messages.operands_not_distinct(operator, path_text(resolved)))
 

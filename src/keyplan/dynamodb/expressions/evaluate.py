@@ -20,8 +20,8 @@ from keyplan.dynamodb.values.types import (
     Item,
     Values,
     comparable_number,
+    equal_values,
     order_key,
-    same,
 )
 
 Test: TypeAlias = Callable[[Item, Values], bool]
@@ -38,9 +38,9 @@ def compile_test(condition: Condition, names: Names) -> Test:
     match condition:
         case And():
             # map() instead of a comprehension: one stack frame less per level of nesting.
-            test = _all(list(map(partial(compile_test, names=names), condition.conditions)))
+            test = _all_tests(list(map(partial(compile_test, names=names), condition.conditions)))
         case Or():
-            test = _any(list(map(partial(compile_test, names=names), condition.conditions)))
+            test = _any_test(list(map(partial(compile_test, names=names), condition.conditions)))
         case _:
             test = _compile_term(condition, names)
     return _negation(test) if negated else test
@@ -62,33 +62,33 @@ def _compile_term(condition: Compare | Between | In | Call, names: Names) -> Tes
             return _FUNCTIONS[condition.function](condition, names)
 
 
-def _all(tests: list[Test]) -> Test:
+def _all_tests(tests: list[Test]) -> Test:
     if len(tests) == 2:
         first, second = tests
 
-        def both(item: Item, values: Values) -> bool:
+        def both_pass(item: Item, values: Values) -> bool:
             return first(item, values) and second(item, values)
 
-        return both
+        return both_pass
 
     # A loop: all() over a generator costs a stack frame and twice the time.
-    def every(item: Item, values: Values) -> bool:
+    def all_pass(item: Item, values: Values) -> bool:
         for test in tests:  # noqa: SIM110
             if not test(item, values):
                 return False
         return True
 
-    return every
+    return all_pass
 
 
-def _any(tests: list[Test]) -> Test:
-    def some(item: Item, values: Values) -> bool:
+def _any_test(tests: list[Test]) -> Test:
+    def any_passes(item: Item, values: Values) -> bool:
         for test in tests:  # noqa: SIM110 - as above
             if test(item, values):
                 return True
         return False
 
-    return some
+    return any_passes
 
 
 def _compile_comparison(node: Compare, names: Names) -> Test:
@@ -107,7 +107,7 @@ def _compile_comparison(node: Compare, names: Names) -> Test:
 
 
 def _equal(left: AttributeValue | None, right: AttributeValue | None) -> bool:
-    return left is not None and right is not None and (left == right or same(left, right))
+    return left is not None and right is not None and (left == right or equal_values(left, right))
 
 
 def _ordered(
@@ -134,7 +134,7 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 def _fast_equal(attribute: str, name: str) -> Test:
     def equal(item: Item, values: Values) -> bool:
         value = item.get(attribute)
-        return value is not None and (value == values[name] or same(value, values[name]))
+        return value is not None and (value == values[name] or equal_values(value, values[name]))
 
     return equal
 
@@ -142,7 +142,7 @@ def _fast_equal(attribute: str, name: str) -> Test:
 def _fast_unequal(attribute: str, name: str) -> Test:
     def unequal(item: Item, values: Values) -> bool:
         value = item.get(attribute)
-        return value is None or not (value == values[name] or same(value, values[name]))
+        return value is None or not (value == values[name] or equal_values(value, values[name]))
 
     return unequal
 
@@ -154,7 +154,7 @@ def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Tes
     contents of both values if they have the same type. It is optimized for numbers and strings.
     """
 
-    def make(attribute: str, name: str) -> Test:
+    def make_test(attribute: str, name: str) -> Test:
         def ordered(item: Item, values: Values) -> bool:
             left = item.get(attribute)
             if left is None:
@@ -168,7 +168,7 @@ def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Tes
 
         return ordered
 
-    return make
+    return make_test
 
 
 _FAST_COMPARISONS: dict[str, Callable[[str, str], Test]] = {
@@ -181,26 +181,26 @@ def _compile_between(node: Between, names: Names) -> Test:
     operand = compile_operand(node.operand, names)
     lower = compile_operand(node.lower, names)
     upper = compile_operand(node.upper, names)
-    at_least, at_most = _ORDERS[">="], _ORDERS["<="]
+    is_not_below, is_not_above = _ORDERS[">="], _ORDERS["<="]
 
-    def between(item: Item, values: Values) -> bool:
+    def is_between(item: Item, values: Values) -> bool:
         value = operand(item, values)
-        return _ordered(value, lower(item, values), at_least) and _ordered(value, upper(item, values), at_most)
+        return _ordered(value, lower(item, values), is_not_below) and _ordered(value, upper(item, values), is_not_above)
 
-    return between
+    return is_between
 
 
 def _compile_in(node: In, names: Names) -> Test:
     operand = compile_operand(node.operand, names)
     choices = [compile_operand(choice, names) for choice in node.choices]
 
-    def within(item: Item, values: Values) -> bool:
+    def is_choice(item: Item, values: Values) -> bool:
         value = operand(item, values)
         if value is None:
             return False
         return any(_equal(value, choice(item, values)) for choice in choices)
 
-    return within
+    return is_choice
 
 
 def _compile_exists(call: Call, names: Names) -> Test:
@@ -252,7 +252,7 @@ def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
         return False
     ((type_code, content),) = value.items()
     if type_code == "L":
-        return any(same(element, part) for element in content)
+        return any(equal_values(element, part) for element in content)
     if type_code in _MEMBER_TYPES:
         return part.get(_MEMBER_TYPES[type_code]) in content
     if type_code == "S":

@@ -135,23 +135,23 @@ def bind(
     `terms` maps attributes to operators and values, in the order of the expression. `partition` and `sort` are the
     names of the key attributes of the table or index.
     """
-    classic = len(partition) + len(sort) <= _CLASSIC_KEY_ATTRIBUTES
-    if classic and not 0 < len(terms) <= _CLASSIC_KEY_ATTRIBUTES:
+    is_classic = len(partition) + len(sort) <= _CLASSIC_KEY_ATTRIBUTES
+    if is_classic and not 0 < len(terms) <= _CLASSIC_KEY_ATTRIBUTES:
         raise ValidationError(messages.KEY_CONDITION_COUNT)
     # The service checks a multi-attribute partition key first and lists all attributes, a single attribute last.
-    several = len(partition) > 1
-    if several:
+    is_composite = len(partition) > 1
+    if is_composite:
         _require_equalities(terms, partition)
     _require_named(terms, partition, sort)
-    if not several and terms[partition[0]][0] != "=":
+    if not is_composite and terms[partition[0]][0] != "=":
         raise ValidationError(messages.KEY_CONDITION_NOT_SUPPORTED)
-    named = [attribute for attribute in sort if attribute in terms]
-    _require_no_gap(terms, named, sort)
-    equals = tuple(terms[attribute][1][0] for attribute in named[:-1])
+    sort_names = [attribute for attribute in sort if attribute in terms]
+    _require_no_gap(terms, sort_names, sort)
+    equals = tuple(terms[attribute][1][0] for attribute in sort_names[:-1])
     partition_values = tuple(terms[attribute][1][0] for attribute in partition)
-    if not named:
+    if not sort_names:
         return KeyRange(partition_values, (), None, ())
-    operator, values = terms[named[-1]]
+    operator, values = terms[sort_names[-1]]
     return KeyRange(partition_values, equals, operator, values)
 
 
@@ -181,12 +181,12 @@ def _require_named(terms: Mapping[str, object], partition: Sequence[str], sort: 
 
 def _require_no_gap(
     terms: Mapping[str, tuple[SortOperator, tuple[AttributeValue, ...]]],
-    named: Sequence[str],
+    sort_names: Sequence[str],
     sort: Sequence[str],
 ) -> None:
-    if not named:
+    if not sort_names:
         return
-    last = named[-1]
+    last = sort_names[-1]
     earlier = sort[: sort.index(last)]
     missing = [name for name in earlier if name not in terms or terms[name][0] != "="]
     if missing:

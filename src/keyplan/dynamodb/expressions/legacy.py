@@ -21,7 +21,16 @@ from keyplan.dynamodb.expressions.key_condition import KeyRange, SortOperator, b
 from keyplan.dynamodb.expressions.read import compile_paths
 from keyplan.dynamodb.expressions.updates import Branch, Effect, add, delete
 from keyplan.dynamodb.messages import expressions as messages
-from keyplan.dynamodb.values.types import ORDERED_TYPES, SET_TYPES, AttributeValue, Item, Values, compare, same, type_of
+from keyplan.dynamodb.values.types import (
+    ORDERED_TYPES,
+    SET_TYPES,
+    AttributeValue,
+    Item,
+    Values,
+    compare,
+    equal_values,
+    type_of,
+)
 from keyplan.errors import ValidationError
 
 Parameters: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -62,38 +71,38 @@ def compile_filter(conditions: Parameters, conditional_operator: str | None) -> 
 
 def _condition(matches: dict[str, _Match], conditional_operator: str | None) -> CompiledCondition:
     attributes = frozenset(matches)
-    nothing: frozenset[str] = frozenset()
+    no_placeholders: frozenset[str] = frozenset()
     paths = tuple((name,) for name in matches)
     test = _test(matches, any_of=conditional_operator == "OR")
-    return CompiledCondition(attributes, nothing, nothing, (), paths, test)
+    return CompiledCondition(attributes, no_placeholders, no_placeholders, (), paths, test)
 
 
 def _test(matches: dict[str, _Match], *, any_of: bool) -> Test:
     pairs = list(matches.items())
 
-    def every(item: Item, _values: Values) -> bool:
+    def all_match(item: Item, _values: Values) -> bool:
         return all(match(item.get(name)) for name, match in pairs)
 
-    def some(item: Item, _values: Values) -> bool:
+    def any_matches(item: Item, _values: Values) -> bool:
         return any(match(item.get(name)) for name, match in pairs)
 
-    return some if any_of and pairs else every
+    return any_matches if any_of and pairs else all_match
 
 
 def _expectation(attribute: str, expectation: Mapping[str, Any]) -> _Match:
-    operator, listed = expectation.get("ComparisonOperator"), expectation.get("AttributeValueList")
+    operator, value_list = expectation.get("ComparisonOperator"), expectation.get("AttributeValueList")
     value, exists = expectation.get("Value"), expectation.get("Exists")
-    if listed is not None and value is not None:
+    if value_list is not None and value is not None:
         raise ValidationError(messages.expected_value_and_list(attribute))
     if operator is not None:
         if exists is not None:
             raise ValidationError(messages.expected_exists_and_operator(attribute))
-        if operator not in _NO_VALUE and listed is None and value is None:
+        if operator not in _NO_VALUE and value_list is None and value is None:
             raise ValidationError(messages.expected_operator_alone(operator, attribute))
-        arguments = listed if listed is not None else [] if value is None else [value]
+        arguments = value_list if value_list is not None else [] if value is None else [value]
         check_arguments(operator, arguments)
         return _match(operator, arguments)
-    if listed is not None:
+    if value_list is not None:
         raise ValidationError(messages.expected_list_alone(attribute))
     return _existence(attribute, value, exists)
 
@@ -154,23 +163,23 @@ def _match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
         case "BEGINS_WITH":
             return lambda value: begins_with(value, first)
         case "NE":
-            return lambda value: not _in(value, arguments)
+            return lambda value: not _equals_any(value, arguments)
         case "EQ" | "IN":
-            return lambda value: _in(value, arguments)
+            return lambda value: _equals_any(value, arguments)
     return _order_match(operator, arguments)
 
 
-def _in(value: AttributeValue | None, choices: Iterable[AttributeValue]) -> bool:
-    return value is not None and any(same(value, choice) for choice in choices)
+def _equals_any(value: AttributeValue | None, choices: Iterable[AttributeValue]) -> bool:
+    return value is not None and any(equal_values(value, choice) for choice in choices)
 
 
 def _order_match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
-    accepted = {"LT": (-1,), "LE": (-1, 0), "GT": (1,), "GE": (1, 0), "BETWEEN": (1, 0)}[operator]
+    accepted_results = {"LT": (-1,), "LE": (-1, 0), "GT": (1,), "GE": (1, 0), "BETWEEN": (1, 0)}[operator]
     bound, upper = arguments[0], arguments[-1]
     type_code = type_of(bound)
 
     def match(value: AttributeValue | None) -> bool:
-        if value is None or type_code not in value or compare(value, bound) not in accepted:
+        if value is None or type_code not in value or compare(value, bound) not in accepted_results:
             return False
         return operator != "BETWEEN" or compare(value, upper) <= 0
 
@@ -205,8 +214,8 @@ class LegacyKeyCondition:
         for attribute in partition:
             if attribute not in self.operators:
                 raise ValidationError(messages.key_missing(attribute))
-        unfit = self.attributes - {*partition, *sort}
-        if not unfit and not _KEY_OPERATORS.keys() >= set(self.operators.values()):
+        non_key_attributes = self.attributes - {*partition, *sort}
+        if not non_key_attributes and not _KEY_OPERATORS.keys() >= set(self.operators.values()):
             raise ValidationError(messages.NOT_INDEXABLE)
         terms = {
             name: (_KEY_OPERATORS.get(operator, "="), self.arguments[name]) for name, operator in self.operators.items()
@@ -237,13 +246,15 @@ def compile_attribute_updates(updates: Parameters) -> CompiledUpdate:
     """Compile the parameter AttributeUpdates of UpdateItem. Raises ValidationError if it is invalid."""
     branches = {name: Branch(_update_effect(update)) for name, update in updates.items()}
     attributes = frozenset(branches)
-    nothing: frozenset[str] = frozenset()
+    no_placeholders: frozenset[str] = frozenset()
     paths = tuple((name,) for name in branches)
     updated = compile_paths(paths)
     sources = tuple(
         (name, type_of(update["Value"])) for name, update in updates.items() if update.get("Value") is not None
     )
-    return CompiledUpdate(attributes, nothing, nothing, (), paths, paths, updated, branches, sources=sources)
+    return CompiledUpdate(
+        attributes, no_placeholders, no_placeholders, (), paths, paths, updated, branches, sources=sources
+    )
 
 
 def _update_effect(update: Mapping[str, Any]) -> Effect:

@@ -109,9 +109,9 @@ def check_placeholders(
         raise _unused("ExpressionAttributeValues", values, used_values)
 
 
-def _unused(parameter: str, placeholders: Mapping[str, object], used: AbstractSet[str]) -> ValidationError:
-    unused = [key for key in placeholders if key not in used]
-    return ValidationError(messages.unused(parameter, hash_order(unused, hidden=len(placeholders) - len(unused))))
+def _unused(parameter: str, placeholders: Mapping[str, object], used_keys: AbstractSet[str]) -> ValidationError:
+    unused = [key for key in placeholders if key not in used_keys]
+    return ValidationError(messages.unused(parameter, hash_order(unused, hidden_count=len(placeholders) - len(unused))))
 
 
 # Source: developer guide, "Reserved words in DynamoDB" (with the service's spelling mistakes).

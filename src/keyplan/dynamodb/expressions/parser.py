@@ -55,7 +55,7 @@ def read_path(cursor: Cursor) -> Path:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenCall:
     """An open parenthesis of a function call or, if `function` is None, around a single operand."""
 
     function: str | None
@@ -64,19 +64,19 @@ class _Open:
 
 def read_operand(cursor: Cursor) -> Operand:
     """Parse an operand, which may be in parentheses: a path, a value or a function call."""
-    opened: list[_Open] = []
+    open_calls: list[_OpenCall] = []
     while True:
         if cursor.kind == "(":
             cursor.advance()
-            opened.append(_Open(None))
+            open_calls.append(_OpenCall(None))
             continue
         if cursor.kind == WORD and cursor.peek_kind() == "(":
             function = cursor.advance().text
             cursor.count_function(function)
-            opened.append(_Open(function))
+            open_calls.append(_OpenCall(function))
             cursor.advance()
             continue
-        operand = _close(cursor, opened, _read_simple(cursor))
+        operand = _close(cursor, open_calls, _read_simple(cursor))
         if operand is not None:
             return operand
 
@@ -87,27 +87,27 @@ def _read_simple(cursor: Cursor) -> Operand:
     return read_path(cursor)
 
 
-def _close(cursor: Cursor, opened: list[_Open], operand: Operand) -> Operand | None:
+def _close(cursor: Cursor, open_calls: list[_OpenCall], operand: Operand) -> Operand | None:
     """Add an operand to the innermost open function call, and close the parentheses that end at the cursor.
 
     Return the complete operand if all parentheses are closed, or None if another operand must follow.
     """
     parenthesised = False
-    while opened:
-        innermost = opened[-1]
+    while open_calls:
+        innermost = open_calls[-1]
         if innermost.function is None:
             cursor.expect(")")
             if parenthesised:
                 raise cursor.invalid(messages.REDUNDANT_PARENTHESES)
             parenthesised = True
-            opened.pop()
+            open_calls.pop()
             continue
         innermost.operands.append(operand)
         if cursor.kind == ",":
             cursor.advance()
             return None
         cursor.expect(")")
-        opened.pop()
+        open_calls.pop()
         operand = Call(innermost.function, tuple(innermost.operands))
         parenthesised = False
     return operand
@@ -125,7 +125,7 @@ class _Frame:
     parenthesised: bool = False  # the only term so far came out of parentheses
 
     @property
-    def fresh(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing has been parsed since the frame's open parenthesis."""
         return not (self.or_parts or self.and_parts or self.nots)
 
@@ -151,10 +151,10 @@ def parse_condition(text: str, parameter: str) -> Condition:
         if cursor.kind in ("AND", "OR"):
             _join(cursor, frames[-1])
             continue
-        done = _close_conditions(cursor, frames)
-        if done is not None:
+        complete_condition = _close_conditions(cursor, frames)
+        if complete_condition is not None:
             cursor.finish()
-            return done
+            return complete_condition
 
 
 def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
@@ -171,7 +171,7 @@ def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
     while cursor.kind not in _AFTER_OPERAND:
         if isinstance(operand, Call) and not _closes_operand(cursor, frames):
             return operand
-        if cursor.kind != ")" or len(frames) == 1 or not frames[-1].fresh:
+        if cursor.kind != ")" or len(frames) == 1 or not frames[-1].is_empty:
             raise cursor.syntax_error()
         _close_operand(cursor, frames)
     frames[-1].parenthesised = False
@@ -186,7 +186,7 @@ def _closes_operand(cursor: Cursor, frames: list[_Frame]) -> bool:
     """
     at = cursor.at
     frame = len(frames) - 1
-    while cursor.tokens[at].kind == ")" and frame > 0 and frames[frame].fresh:
+    while cursor.tokens[at].kind == ")" and frame > 0 and frames[frame].is_empty:
         at += 1
         frame -= 1
     return at > cursor.at and cursor.tokens[at].kind in _AFTER_OPERAND
@@ -198,7 +198,7 @@ def _close_operand(cursor: Cursor, frames: list[_Frame]) -> None:
         raise cursor.invalid(messages.REDUNDANT_PARENTHESES)
     cursor.advance()
     frames.pop()
-    frames[-1].parenthesised = frames[-1].fresh
+    frames[-1].parenthesised = frames[-1].is_empty
 
 
 def _read_comparison(cursor: Cursor, left: Operand) -> Condition:
@@ -255,12 +255,12 @@ def _close_conditions(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
         frame = frames.pop()
         if frame.parenthesised:
             raise cursor.invalid(messages.REDUNDANT_PARENTHESES)
-        below = frames[-1]
-        alone = below.fresh
-        _add(below, _disjunction(frame))
-        below.parenthesised = alone
+        outer = frames[-1]
+        is_only_term = outer.is_empty
+        _add(outer, _disjunction(frame))
+        outer.parenthesised = is_only_term
         if cursor.kind in ("AND", "OR"):
-            _join(cursor, below)
+            _join(cursor, outer)
             return None
     return _disjunction(frames[0])
 

@@ -33,7 +33,7 @@ from keyplan.dynamodb.expressions.nodes import (
 from keyplan.dynamodb.expressions.read import Get, compile_path
 from keyplan.dynamodb.messages import expressions as messages
 from keyplan.dynamodb.values import attribute, numbers
-from keyplan.dynamodb.values.types import AttributeValue, Item, Values, in_order
+from keyplan.dynamodb.values.types import AttributeValue, Item, Values, sorted_members
 from keyplan.errors import ValidationError
 
 Read: TypeAlias = Callable[[Item, Values], AttributeValue]
@@ -161,7 +161,7 @@ def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) ->
     if type_code == "L":
         return {"L": existing + content}
     present = set(existing)
-    return {type_code: in_order(type_code, existing + [member for member in content if member not in present])}
+    return {type_code: sorted_members(type_code, existing + [member for member in content if member not in present])}
 
 
 def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue | None:
@@ -176,8 +176,8 @@ def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str)
     if existing is None:
         raise ValidationError(mismatch)
     unwanted = set(content)
-    left = [member for member in existing if member not in unwanted]
-    return {type_code: left} if left else None
+    remaining = [member for member in existing if member not in unwanted]
+    return {type_code: remaining} if remaining else None
 
 
 def _compile_value(value: SetValue, names: Names) -> Read:
@@ -235,14 +235,14 @@ def _compile_if_not_exists(call: Operand, names: Names) -> Read:
         path, call = call.operands
         assert isinstance(path, Path)
         gets.append(compile_path(names.resolve(path)))
-    otherwise = _compile_operand(call, names)
+    default = _compile_operand(call, names)
 
     def if_not_exists(item: Item, values: Values) -> AttributeValue:
         for get in gets:
             value = get(item, values)
             if value is not None:
                 return value
-        return otherwise(item, values)
+        return default(item, values)
 
     return if_not_exists
 

@@ -47,8 +47,8 @@ def string_set_duplicates(members: Sequence[str]) -> str:
     """Return the message of DynamoDB's newer validation code for a string set with duplicates. The message quotes the
     elements.
     """
-    listed = ", ".join(f'"{member}"' for member in members)
-    return f"{PARAMETER_INVALID}Input collection [{listed}] contains duplicates."
+    elements = ", ".join(f'"{member}"' for member in members)
+    return f"{PARAMETER_INVALID}Input collection [{elements}] contains duplicates."
 
 
 def string_set_duplicates_older(members: Sequence[str]) -> str:
@@ -61,8 +61,8 @@ def binary_set_duplicates(members: Sequence[str]) -> str:
 
     The message quotes the elements and does not separate them by spaces.
     """
-    listed = ",".join(f'"{member}"' for member in members)
-    return f"{PARAMETER_INVALID}Input collection [{listed}]of type BS contains duplicates."
+    elements = ",".join(f'"{member}"' for member in members)
+    return f"{PARAMETER_INVALID}Input collection [{elements}]of type BS contains duplicates."
 
 
 def binary_set_duplicates_older(members: Sequence[str]) -> str:
@@ -90,8 +90,8 @@ key_type: Template3 = (PARAMETER_INVALID + "Type mismatch for key {} expected: {
 
 def empty_key(name: str, kind: str) -> str:
     """Return the message for a key attribute with an empty string or binary value."""
-    what = "string" if kind == "S" else "binary"
-    return f"{_NOT_VALID}The AttributeValue for a key attribute cannot contain an empty {what} value. Key: {name}"
+    type_name = "string" if kind == "S" else "binary"
+    return f"{_NOT_VALID}The AttributeValue for a key attribute cannot contain an empty {type_name} value. Key: {name}"
 
 
 def index_key_type(name: str, expected: str, actual: str, index: str) -> str:
@@ -102,20 +102,20 @@ def index_key_type(name: str, expected: str, actual: str, index: str) -> str:
 
 def empty_index_key(name: str, kind: str, index: str) -> str:
     """Return the message for an index key attribute with an empty string or binary value."""
-    what = "string" if kind == "S" else "binary"
+    type_name = "string" if kind == "S" else "binary"
     return (
         f"{_NOT_VALID}A value specified for a secondary index key is not supported. "
-        f"The AttributeValue for a key attribute cannot contain an empty {what} value. "
+        f"The AttributeValue for a key attribute cannot contain an empty {type_name} value. "
         f"IndexName: {index}, IndexKey: {name}"
     )
 
 
 def empty_updated_index_key(kind: str) -> str:
     """Return the message for an update that sets an index key attribute to an empty string or binary value."""
-    what = "string" if kind == "S" else "binary"
+    type_name = "string" if kind == "S" else "binary"
     return (
         f"{_NOT_VALID}The update expression attempted to update a secondary index key to a value that is not "
-        f"supported. The AttributeValue for a key attribute cannot contain an empty {what} value."
+        f"supported. The AttributeValue for a key attribute cannot contain an empty {type_name} value."
     )
 
 
@@ -167,8 +167,8 @@ def not_projected(index: str, names: Iterable[str]) -> str:
 
 def filter_not_projected(index: str, names: Iterable[str]) -> str:
     """Return the message for a filter on attributes that the queried index does not project."""
-    listed = ", ".join(names)
-    return f"{PARAMETER_INVALID}Secondary index {index} does not project one or more filter attributes: [{listed}]"
+    names_text = ", ".join(names)
+    return f"{PARAMETER_INVALID}Secondary index {index} does not project one or more filter attributes: [{names_text}]"
 
 
 backfilling: Template1 = "Cannot read from backfilling global secondary index: {}".format

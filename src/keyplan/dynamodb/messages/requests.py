@@ -112,11 +112,12 @@ SEVERAL_WRITES_IN_ONE = SEVERAL_TYPES
 SEVERAL_ACTIONS_IN_ONE = "TransactItems can only contain one of Check, Put, Update or Delete"
 
 
-def mixed_parameters(others: Sequence[str], expressions: Sequence[str]) -> str:
+def mixed_parameters(legacy_parameters: Sequence[str], expressions: Sequence[str]) -> str:
     """Return the message for a request with both expression parameters and legacy parameters."""
     return (
         "Can not use both expression and non-expression parameters in the same request: "
-        f"Non-expression parameters: {{{', '.join(others)}}} Expression parameters: {{{', '.join(expressions)}}}"
+        f"Non-expression parameters: {{{', '.join(legacy_parameters)}}} Expression parameters:"
+        f" {{{', '.join(expressions)}}}"
     )
 
 

@@ -34,59 +34,59 @@ expiry_of_new_table: Template1 = (IN_USE + ": Table {} is being created").format
 def capacity_changing(name: str, change: str) -> str:
     """Return the message for a change that is requested while the capacity or billing mode of a table is changing.
 
-    `change` is the requested change, a key of _WANTED.
+    `change` is the requested change, a key of _CAPACITY_PHRASES.
     """
     if change == "capacity":
         return f"{IN_USE}: Table IOPS are currently being updated. Table: {name}"
     if change == "on-demand":
         return f"{IN_USE}: OnDemandThroughput cannot be updated while BillingMode update is in progress"
-    return f"{IN_USE}: Can't {_WANTED[change]} while table IOPS are being updated. Table: {name}"
+    return f"{IN_USE}: Can't {_CAPACITY_PHRASES[change]} while table IOPS are being updated. Table: {name}"
 
 
 def stream_changing(name: str, change: str, label: str, operation: str) -> str:
     """Return the message for a change that is requested while a table's stream is being enabled or disabled.
 
     `name` is the name of the table, `label` is the label of the stream, and `operation` is the operation that is in
-    progress on the stream. `change` is the requested change, a key of _WANTED_LATER.
+    progress on the stream. `change` is the requested change, a key of _CHANGE_PHRASES.
     """
     detail = f"Table: {name} Stream: {label} Operation: {operation}"
     if change == "stream":
         return f"{IN_USE}: A stream status change is currently in progress. {detail}"
     if change == "on-demand":
         return f"{IN_USE}: OnDemandThroughput cannot be updated while stream status update is in progress"
-    return f"{IN_USE}: Can't {_WANTED_LATER[change]} when stream status is being updated. {detail}"
+    return f"{IN_USE}: Can't {_CHANGE_PHRASES[change]} when stream status is being updated. {detail}"
 
 
 def class_changing(name: str, change: str, table_class: str) -> str:
     """Return the message for a change that is requested while the table class is changing.
 
-    `change` is the requested change, a key of _WANTED_LATER, and `table_class` is the new table class.
+    `change` is the requested change, a key of _CHANGE_PHRASES, and `table_class` is the new table class.
     """
     detail = f"TableClassUpdateInProgress: {table_class}"
     if change == "on-demand":
         return f"{IN_USE}: OnDemandThroughput cannot be updated while TableClass update is in progress. {detail}"
-    return f"{IN_USE}: Can't {_WANTED_LATER[change]} when a table class update is in progress. Table: {name} {detail}"
+    return f"{IN_USE}: Can't {_CHANGE_PHRASES[change]} when a table class update is in progress. Table: {name} {detail}"
 
 
-def index_changing(name: str, change: str, indexes: Sequence[str], done: str) -> str:
+def index_changing(name: str, change: str, indexes: Sequence[str], state: str) -> str:
     """Return the message for a change that is requested while an index is being created or deleted.
 
-    `change` is the requested change, a key of _WANTED_LATER. `done` is "created" or "deleted".
+    `change` is the requested change, a key of _CHANGE_PHRASES. `state` is "created" or "deleted".
     """
-    listed = f"[{', '.join(indexes)}]"
+    names = f"[{', '.join(indexes)}]"
     if change == "on-demand":
-        noun = "creation" if done == "created" else "deletion"
-        return f"{IN_USE}: OnDemandThroughput cannot be updated while index {noun} is in progress for indexes: {listed}"
-    return f"{IN_USE}: Can't {_WANTED_LATER[change]} when an index is being {done}. Table: {name} Indexes: {listed}"
+        noun = "creation" if state == "created" else "deletion"
+        return f"{IN_USE}: OnDemandThroughput cannot be updated while index {noun} is in progress for indexes: {names}"
+    return f"{IN_USE}: Can't {_CHANGE_PHRASES[change]} when an index is being {state}. Table: {name} Indexes: {names}"
 
 
-_WANTED = {
+_CAPACITY_PHRASES = {
     "capacity": "change table IOPS",
     "stream": "enable or disable stream",
     "class": "update table class",
     "indexes": "create or delete indexes",
 }
-_WANTED_LATER = _WANTED | {"stream": "change stream status", "indexes": "create or delete an index"}
+_CHANGE_PHRASES = _CAPACITY_PHRASES | {"stream": "change stream status", "indexes": "create or delete an index"}
 """The wording of each requested change in messages about a stream, table class or index that is being changed."""
 
 index_state: Template3 = (IN_USE + ": Index is being {}. Table: {} Index: {}").format
@@ -125,13 +125,13 @@ def throughput_same(index: str | None, current: tuple[int, int], requested: tupl
     """Return the message for a requested throughput that equals the current throughput. Both are pairs of read and
     write capacity units.
     """
-    what = "the table" if index is None else f"the index {index}"
-    of = "the table" if index is None else f"index {index}"
+    subject = "the table" if index is None else f"the index {index}"
+    owner = "the table" if index is None else f"index {index}"
     return (
-        f"The provisioned throughput for {what} will not change. The requested value equals the current value. "
-        f"Current ReadCapacityUnits provisioned for {of}: {current[0]}. "
+        f"The provisioned throughput for {subject} will not change. The requested value equals the current value. "
+        f"Current ReadCapacityUnits provisioned for {owner}: {current[0]}. "
         f"Requested ReadCapacityUnits: {requested[0]}. "
-        f"Current WriteCapacityUnits provisioned for {of}: {current[1]}. "
+        f"Current WriteCapacityUnits provisioned for {owner}: {current[1]}. "
         f"Requested WriteCapacityUnits: {requested[1]}. "
         "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
     )
@@ -187,8 +187,8 @@ def maximum_out_of_range(member: str, index: str | None) -> str:
     """Return the message for a maximum on-demand throughput below 1. `member` is the request member that sets the
     maximum.
     """
-    what = "table" if index is None else f"index : {index}"
-    return f"{_INVALID}Requested {member} for OnDemandThroughput for {what} is outside of valid range"
+    subject = "table" if index is None else f"index : {index}"
+    return f"{_INVALID}Requested {member} for OnDemandThroughput for {subject} is outside of valid range"
 
 
 def warm_decreased(member: str, index: str | None) -> str:
@@ -218,8 +218,8 @@ def warm_below_units(member: str, index: str | None, units: str) -> str:
 
 
 def _warm(member: str, index: str | None) -> str:
-    what = "table" if index is None else f"index {index}"
-    return f"{_INVALID}Requested {member} for WarmThroughput for {what}"
+    subject = "table" if index is None else f"index {index}"
+    return f"{_INVALID}Requested {member} for WarmThroughput for {subject}"
 
 
 stream_enabled: Template1 = "Table already has an enabled stream: TableName: {}".format
@@ -351,11 +351,11 @@ def keys_undefined(keys: Iterable[str], definitions: Iterable[str]) -> str:
     )
 
 
-def definitions_unused(definitions: Iterable[str], used: Iterable[str]) -> str:
+def definitions_unused(definitions: Iterable[str], key_names: Iterable[str]) -> str:
     """Return the message for attribute definitions that no key uses."""
     return (
         f"{_INVALID}Some AttributeDefinitions are not used. "
-        f"AttributeDefinitions: [{', '.join(definitions)}], keys used: [{', '.join(used)}]"
+        f"AttributeDefinitions: [{', '.join(definitions)}], keys used: [{', '.join(key_names)}]"
     )
 
 

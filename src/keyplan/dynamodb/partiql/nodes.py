@@ -106,7 +106,7 @@ class NotTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedTerm:
     """Two or more terms joined by AND or by OR."""
 
     operator: Literal["and", "or"]
@@ -125,7 +125,7 @@ Term: TypeAlias = (
     | InTerm
     | IsTerm
     | NotTerm
-    | Joined
+    | JoinedTerm
 )
 
 
@@ -136,7 +136,7 @@ def is_test(term: Term) -> bool:
     """
     if isinstance(term, Infix):
         return term.operator in COMPARISONS
-    return isinstance(term, BetweenTerm | InTerm | IsTerm | NotTerm | Joined)
+    return isinstance(term, BetweenTerm | InTerm | IsTerm | NotTerm | JoinedTerm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +159,11 @@ class Ordering:
 class SelectStatement:
     """A SELECT statement.
 
-    `shown` are the selected columns, or None for all attributes. `call` is the first function call among the columns.
+    `columns` are the selected columns, or None for all attributes. `call` is the first function call among the columns.
     """
 
     source: FromClause
-    shown: tuple[PathTerm, ...] | None
+    columns: tuple[PathTerm, ...] | None
     where: Term | None
     order: tuple[Ordering, ...]
     call: CallTerm | None = None
@@ -222,7 +222,7 @@ Statement: TypeAlias = SelectStatement | InsertStatement | UpdateStatement | Del
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedStatement:
     """A parsed statement, with the number of its parameters."""
 
     statement: Statement
@@ -234,7 +234,7 @@ def attributes(term: Term) -> list[str]:
     match term:
         case PathTerm():
             return [str(term.parts[0])]
-        case Joined():
+        case JoinedTerm():
             parts: Sequence[Term] = term.terms
         case NotTerm():
             parts = (term.term,)
@@ -254,37 +254,37 @@ def attributes(term: Term) -> list[str]:
 
 
 def equalities(
-    term: Term | None, names: Sequence[str], *, several: bool = False
+    term: Term | None, names: Sequence[str], *, keep_duplicates: bool = False
 ) -> tuple[dict[str, Term], Term | None]:
     """Split a condition into the equality comparisons of the attributes in `names` and the rest of the condition.
 
     Return the compared terms by attribute name, and the rest. Only conditions that are joined by AND are split. If an
-    attribute must equal two different values, ValidationError is raised. With `several`, the first value is returned
-    instead, and the other comparison becomes part of the rest.
+    attribute must equal two different values, ValidationError is raised. With `keep_duplicates`, the first value is
+    returned instead, and the other comparison becomes part of the rest.
     """
     equal: dict[str, Term] = {}
     rest: list[Term] = []
-    for part in () if term is None else joined(term, "and"):
-        compared = equality(part)
-        if compared is not None and compared[0] in names:
-            name, value = compared
+    for part in () if term is None else joined_terms(term, "and"):
+        comparison = equality(part)
+        if comparison is not None and comparison[0] in names:
+            name, value = comparison
             if equal.setdefault(name, value) != value:
-                if not several:
+                if not keep_duplicates:
                     raise ValidationError(messages.several_on_key(name))
                 rest.append(part)
         else:
             rest.append(part)
-    return equal, together(rest)
+    return equal, join_terms(rest)
 
 
-def joined(term: Term, operator: Literal["and", "or"]) -> tuple[Term, ...]:
+def joined_terms(term: Term, operator: Literal["and", "or"]) -> tuple[Term, ...]:
     """Return the operands of AND or OR, including the operands of nested terms with the same operator.
 
     Return any other term as a one-element tuple.
     """
-    if not isinstance(term, Joined) or term.operator != operator:
+    if not isinstance(term, JoinedTerm) or term.operator != operator:
         return (term,)
-    return tuple(inner for part in term.terms for inner in joined(part, operator))
+    return tuple(inner for part in term.terms for inner in joined_terms(part, operator))
 
 
 def equality(term: Term) -> tuple[str, Term] | None:
@@ -306,15 +306,15 @@ def choices_of(term: InTerm) -> Sequence[Term]:
     return term.choices.members if isinstance(term.choices, SequenceTerm) else ()
 
 
-def single(term: Term) -> Term:
+def simplify_in(term: Term) -> Term:
     """Return an IN condition with one choice as an equality comparison. Return other terms unchanged."""
     if isinstance(term, InTerm) and len(choices_of(term)) == 1:
         return Infix("=", term.operand, *choices_of(term))
     return term
 
 
-def together(terms: Sequence[Term]) -> Term | None:
+def join_terms(terms: Sequence[Term]) -> Term | None:
     """Return a condition that joins the terms by AND, or None for an empty sequence."""
     if not terms:
         return None
-    return terms[0] if len(terms) == 1 else Joined("and", tuple(terms))
+    return terms[0] if len(terms) == 1 else JoinedTerm("and", tuple(terms))

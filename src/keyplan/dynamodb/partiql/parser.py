@@ -16,7 +16,7 @@ from keyplan.dynamodb.partiql.nodes import (
     IsTerm,
     NotTerm,
     Ordering,
-    Parsed,
+    ParsedStatement,
     PathTerm,
     Removal,
     SelectStatement,
@@ -33,7 +33,7 @@ _CLAUSES_ELSEWHERE = ("group", "having", "limit", "offset", "let")
 
 
 @lru_cache(maxsize=_CACHED_STATEMENTS)
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedStatement:
     """Parse a statement. Raises ValidationError for invalid syntax."""
     cursor = StatementCursor(text)
     word = cursor.current
@@ -42,7 +42,7 @@ def parse(text: str) -> Parsed:
         raise _no_statement(cursor)
     statement = read(cursor)
     cursor.finish()
-    return Parsed(statement, cursor.parameters)
+    return ParsedStatement(statement, cursor.parameters)
 
 
 def _no_statement(cursor: StatementCursor) -> ValidationError:
@@ -179,8 +179,8 @@ def _read_delete(cursor: StatementCursor) -> DeleteStatement:
     where = _read_where(cursor)
     returning = _read_returning(cursor)
     if returning not in ("NONE", "ALL_OLD"):
-        which, _, when = returning.partition("_")
-        text = f"{'MODIFIED' if which == 'UPDATED' else which} {when} *"
+        scope, _, image = returning.partition("_")
+        text = f"{'MODIFIED' if scope == 'UPDATED' else scope} {image} *"
         raise ValidationError(messages.delete_returning(text))
     return DeleteStatement(source, where, returning)
 
@@ -207,13 +207,13 @@ def _read_changes(cursor: StatementCursor) -> tuple[Assignment | Removal, ...]:
 def _read_returning(cursor: StatementCursor) -> str:
     if not cursor.take_keyword("returning"):
         return "NONE"
-    which = cursor.take_keyword("all", "modified")
-    when = cursor.take_keyword("old", "new")
-    if which is None or when is None or not cursor.take_sign("*"):
+    scope = cursor.take_keyword("all", "modified")
+    image = cursor.take_keyword("old", "new")
+    if scope is None or image is None or not cursor.take_sign("*"):
         raise ValidationError(messages.RETURNING_SYNTAX)
     if cursor.current.is_sign(","):
         raise ValidationError(messages.RETURNING_SYNTAX)
-    return f"{'ALL' if which.text == 'all' else 'UPDATED'}_{when.text.upper()}"
+    return f"{'ALL' if scope.text == 'all' else 'UPDATED'}_{image.text.upper()}"
 
 
 def _read_exists(cursor: StatementCursor) -> ExistsStatement:

@@ -16,7 +16,7 @@ from keyplan.dynamodb.partiql.nodes import (
     Infix,
     InTerm,
     IsTerm,
-    Joined,
+    JoinedTerm,
     NotTerm,
     Parameter,
     PathTerm,
@@ -61,7 +61,7 @@ def read_term(cursor: StatementCursor, level: int = 0) -> Term:
     while cursor.take_keyword("or"):
         _expect_operand(cursor)
         terms.append(_read_and(cursor, level))
-    return terms[0] if len(terms) == 1 else Joined("or", tuple(terms))
+    return terms[0] if len(terms) == 1 else JoinedTerm("or", tuple(terms))
 
 
 def _read_and(cursor: StatementCursor, level: int) -> Term:
@@ -69,7 +69,7 @@ def _read_and(cursor: StatementCursor, level: int) -> Term:
     while cursor.take_keyword("and"):
         _expect_operand(cursor)
         terms.append(_read_not(cursor, level))
-    return terms[0] if len(terms) == 1 else Joined("and", tuple(terms))
+    return terms[0] if len(terms) == 1 else JoinedTerm("and", tuple(terms))
 
 
 def _read_not(cursor: StatementCursor, level: int) -> Term:

@@ -65,14 +65,14 @@ class StatementToken:
 
     kind: str
     text: str
-    written: str
+    source: str
     line: int
     column: int
 
     @property
     def place(self) -> str:
         """The line, column and length of the token, formatted as in DynamoDB's messages."""
-        return f"{self.line}:{self.column}:{len(self.written)}"
+        return f"{self.line}:{self.column}:{len(self.source)}"
 
     def is_keyword(self, *words: str) -> bool:
         """Return True if the token is one of these keywords."""
@@ -86,41 +86,41 @@ class StatementToken:
 def tokenize(text: str) -> list[StatementToken]:
     """Return all tokens of a statement. The last token has the kind END. Raises ValidationError for invalid text."""
     tokens: list[StatementToken] = []
-    at, line, line_start = 0, 1, 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None or (match.lastgroup == "sign" and text.startswith("/*", at)):
+    position, line, line_start = 0, 1, 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None or (match.lastgroup == "sign" and text.startswith("/*", position)):
             raise ValidationError(messages.malformed())
-        written = match.group()
+        source = match.group()
         if match.lastgroup != "blank":
-            kind, meant = _meaning(str(match.lastgroup), written)
-            tokens.append(StatementToken(kind, meant, written, line, at - line_start + 1))
-        at = match.end()
-        breaks = written.count("\n")
-        if breaks:
-            line += breaks
-            line_start = match.start() + written.rindex("\n") + 1
+            kind, content = _classify(str(match.lastgroup), source)
+            tokens.append(StatementToken(kind, content, source, line, position - line_start + 1))
+        position = match.end()
+        line_breaks = source.count("\n")
+        if line_breaks:
+            line += line_breaks
+            line_start = match.start() + source.rindex("\n") + 1
     tokens.append(StatementToken(END, "", "", line, len(text) - line_start + 1))
     return tokens
 
 
-def _meaning(group: str, written: str) -> tuple[str, str]:
+def _classify(group: str, source: str) -> tuple[str, str]:
     match group:
         case "string":
-            return STRING, written[1:-1].replace("''", "'")
+            return STRING, source[1:-1].replace("''", "'")
         case "quoted":
-            return QUOTED, written[1:-1].replace('""', '"')
+            return QUOTED, source[1:-1].replace('""', '"')
         case "ion":
-            return ION, written[1:-1]
+            return ION, source[1:-1]
         case "number":
-            if scale_of(written) is None:
+            if scale_of(source) is None:
                 raise ValidationError(messages.malformed())
-            return NUMBER, written
+            return NUMBER, source
         case "word":
-            lower = written.lower()
-            return (KEYWORD, lower) if lower in KEYWORDS else (NAME, written)
+            lower = source.lower()
+            return (KEYWORD, lower) if lower in KEYWORDS else (NAME, source)
         case _:
-            return SIGN, "<>" if written == "!=" else written
+            return SIGN, "<>" if source == "!=" else source
 
 
 def scale_of(number: str) -> int | None:

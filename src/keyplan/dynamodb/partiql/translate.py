@@ -24,7 +24,7 @@ from keyplan.dynamodb.partiql.nodes import (
     Infix,
     InTerm,
     IsTerm,
-    Joined,
+    JoinedTerm,
     NotTerm,
     PathTerm,
     Removal,
@@ -34,7 +34,7 @@ from keyplan.dynamodb.partiql.nodes import (
     is_test,
 )
 from keyplan.dynamodb.partiql.terms import MOST_LEVELS
-from keyplan.dynamodb.partiql.values import Values
+from keyplan.dynamodb.partiql.values import StatementValues
 from keyplan.dynamodb.values.types import Item
 from keyplan.errors import ValidationError
 
@@ -74,7 +74,7 @@ class StatementUpdate:
 class _Placeholders:
     """The placeholders for names and values in the expression that a statement is translated to."""
 
-    given: Values
+    parameters: StatementValues
     names: dict[str, str] = field(default_factory=dict)
     values: Item = field(default_factory=dict)
     level: int = 0
@@ -90,14 +90,14 @@ class _Placeholders:
         self.names[placeholder] = name
         return placeholder
 
-    def of(self, term: Term) -> nodes.Value:
+    def value(self, term: Term) -> nodes.Value:
         """Return a new placeholder for the value of a term."""
         placeholder = f":v{len(self.values)}"
-        self.values[placeholder] = self.given.of(term)
+        self.values[placeholder] = self.parameters.evaluate(term)
         return nodes.Value(placeholder)
 
 
-def condition(term: Term, values: Values) -> StatementCondition:
+def condition(term: Term, values: StatementValues) -> StatementCondition:
     """Translate a condition of a PartiQL statement to a condition expression, and return the compiled and checked
     expression.
 
@@ -112,7 +112,7 @@ def condition(term: Term, values: Values) -> StatementCondition:
 
 def _condition(term: Term, placeholders: _Placeholders) -> nodes.Condition:
     match term:
-        case Joined():
+        case JoinedTerm():
             parts = tuple(_joined_part(part, placeholders) for part in term.terms)
             return nodes.And(parts) if term.operator == "and" else nodes.Or(parts)
         case NotTerm():
@@ -125,11 +125,11 @@ def _condition(term: Term, placeholders: _Placeholders) -> nodes.Condition:
             operand, lower, upper = (_operand(part, placeholders) for part in (term.operand, term.lower, term.upper))
             return nodes.Between(operand, lower, upper)
         case InTerm():
-            return _in(term, placeholders)
+            return _in_condition(term, placeholders)
         case IsTerm():
-            return _is(term, placeholders)
+            return _is_condition(term, placeholders)
         case CallTerm():
-            return _call(term, placeholders)
+            return _call_condition(term, placeholders)
         case _:
             raise ValidationError(messages.WHERE_OPERAND)
 
@@ -140,14 +140,17 @@ def _joined_part(term: Term, placeholders: _Placeholders) -> nodes.Condition:
     return _condition(term, placeholders)
 
 
-def _in(term: InTerm, placeholders: _Placeholders) -> nodes.Condition:
+def _in_condition(term: InTerm, placeholders: _Placeholders) -> nodes.Condition:
     choices = choices_of(term)
     if not choices or not (isinstance(term.operand, PathTerm) or _is_test(term.operand)):
         raise ValidationError(messages.IN_OPERANDS)
-    among = tuple(_operand(choice, placeholders) for choice in choices)
+    operands = tuple(_operand(choice, placeholders) for choice in choices)
     if isinstance(term.operand, PathTerm):
-        return nodes.In(placeholders.path(term.operand.parts), among)
-    return _either(_compared(term.operand, placeholders), *(nodes.In(truth, among) for truth in _truths(placeholders)))
+        return nodes.In(placeholders.path(term.operand.parts), operands)
+    return _conditional(
+        _nested_condition(term.operand, placeholders),
+        *(nodes.In(truth, operands) for truth in _boolean_values(placeholders)),
+    )
 
 
 def _comparison(term: Infix, placeholders: _Placeholders) -> nodes.Condition:
@@ -170,20 +173,20 @@ def _test_comparison(test: Term, operator: str, other: Term, placeholders: _Plac
     """
     if operator not in ("=", "<>"):
         raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
-    first = _compared(test, placeholders)
+    first = _nested_condition(test, placeholders)
     equal: nodes.Condition
     if isinstance(other, Constant) and other.kind == "BOOL":
         equal = first if other.text == "true" else nodes.Not(first)
     elif _is_test(other):
-        second = _compared(other, placeholders)
-        equal = _either(first, second, nodes.Not(second))
+        second = _nested_condition(other, placeholders)
+        equal = _conditional(first, second, nodes.Not(second))
     else:
         operand = _operand(other, placeholders)
-        equal = _either(first, *(nodes.Compare("=", truth, operand) for truth in _truths(placeholders)))
+        equal = _conditional(first, *(nodes.Compare("=", truth, operand) for truth in _boolean_values(placeholders)))
     return equal if operator == "=" else nodes.Not(equal)
 
 
-def _compared(test: Term, placeholders: _Placeholders) -> nodes.Condition:
+def _nested_condition(test: Term, placeholders: _Placeholders) -> nodes.Condition:
     """Translate a condition that is compared with another term, such as `a = 1` in `(a = 1) = true`.
 
     The nesting depth is limited, so that no statement exhausts the stack.
@@ -196,11 +199,11 @@ def _compared(test: Term, placeholders: _Placeholders) -> nodes.Condition:
     return node
 
 
-def _truths(placeholders: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
-    return placeholders.of(Constant("BOOL", "true")), placeholders.of(Constant("BOOL", "false"))
+def _boolean_values(placeholders: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
+    return placeholders.value(Constant("BOOL", "true")), placeholders.value(Constant("BOOL", "false"))
 
 
-def _either(test: nodes.Condition, if_true: nodes.Condition, if_false: nodes.Condition) -> nodes.Condition:
+def _conditional(test: nodes.Condition, if_true: nodes.Condition, if_false: nodes.Condition) -> nodes.Condition:
     """Return a condition that is equivalent to `if_true` if the test is true, and to `if_false` otherwise.
 
     The result contains the test twice, because expressions cannot compare conditions.
@@ -220,7 +223,7 @@ def _operators(node: nodes.Condition) -> int:
             return 1
 
 
-def _is(term: IsTerm, placeholders: _Placeholders) -> nodes.Condition:
+def _is_condition(term: IsTerm, placeholders: _Placeholders) -> nodes.Condition:
     if not isinstance(term.operand, PathTerm):
         raise ValidationError(messages.IS_OPERAND)
     path = placeholders.path(term.operand.parts)
@@ -229,10 +232,10 @@ def _is(term: IsTerm, placeholders: _Placeholders) -> nodes.Condition:
     kind = _TYPES.get(term.type_name)
     if kind is None:
         raise ValidationError(messages.unsupported_type(term.type_name.upper()))
-    return nodes.Call("attribute_type", (path, placeholders.of(Constant("S", kind))))
+    return nodes.Call("attribute_type", (path, placeholders.value(Constant("S", kind))))
 
 
-def _call(term: CallTerm, placeholders: _Placeholders) -> nodes.Call:
+def _call_condition(term: CallTerm, placeholders: _Placeholders) -> nodes.Call:
     count = CONDITION_FUNCTIONS.get(term.function)
     if count is None:
         if term.function == "size":
@@ -260,13 +263,13 @@ def _operand(term: Term, placeholders: _Placeholders) -> nodes.Operand:
         case Infix():
             raise ValidationError(messages.unsupported_in_condition(term.operator))
         case _:
-            return placeholders.of(term)
+            return placeholders.value(term)
 
 
 # Updates
 
 
-def update(changes: Sequence[Assignment | Removal], values: Values) -> StatementUpdate:
+def update(changes: Sequence[Assignment | Removal], values: StatementValues) -> StatementUpdate:
     """Translate the changes of a PartiQL statement to an update expression, and return the compiled and checked
     expression.
 
@@ -290,7 +293,7 @@ def _action(change: Assignment | Removal, placeholders: _Placeholders) -> tuple[
     value = change.value
     if isinstance(value, CallTerm) and value.function in _SET_FUNCTIONS:
         return _set_change(change.path, path, value, placeholders)
-    return "SET", nodes.SetAction(path, _assigned(value, placeholders))
+    return "SET", nodes.SetAction(path, _assigned_value(value, placeholders))
 
 
 def _set_change(
@@ -302,7 +305,7 @@ def _set_change(
     first, second = call.arguments
     if not isinstance(first, PathTerm) or first.parts != target.parts:
         raise ValidationError(messages.set_target(name, call.place))
-    value = placeholders.of(second)
+    value = placeholders.value(second)
     if not {"SS", "NS", "BS"} & placeholders.values[value.name].keys():
         raise ValidationError(messages.set_operand(name, first.place))
     if call.function == "set_add":
@@ -310,7 +313,7 @@ def _set_change(
     return "DELETE", nodes.DeleteAction(path, value)
 
 
-def _assigned(term: Term, placeholders: _Placeholders) -> nodes.SetValue:
+def _assigned_value(term: Term, placeholders: _Placeholders) -> nodes.SetValue:
     if isinstance(term, Infix):
         if term.operator not in ("+", "-"):
             raise ValidationError(messages.unsupported_in_update(term.operator))
@@ -335,4 +338,4 @@ def _assigned_operand(term: Term, placeholders: _Placeholders) -> nodes.Operand:
         case Infix():
             raise ValidationError(messages.unsupported_in_update(term.operator))
         case _:
-            return placeholders.of(term)
+            return placeholders.value(term)

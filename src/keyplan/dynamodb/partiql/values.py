@@ -16,7 +16,7 @@ from keyplan.dynamodb.values.types import AttributeValue, InvalidValueError
 from keyplan.errors import ValidationError
 
 
-class Values:
+class StatementValues:
     """Converter of the terms of a statement to attribute values."""
 
     def __init__(self, parameters: Sequence[AttributeValue], expected: int) -> None:
@@ -28,7 +28,7 @@ class Values:
             raise ValidationError(messages.PARAMETER_COUNT)
         self._parameters = parameters
 
-    def of(self, term: Term) -> AttributeValue:
+    def evaluate(self, term: Term) -> AttributeValue:
         """Return the attribute value of a term. Raises ValidationError if the term is not a value."""
         value = self._value(term, "root")
         try:
@@ -50,7 +50,10 @@ class Values:
                 return {"M": self._members(term, lambda name: f"{path}.{name}", path, level + 1)}
             case SequenceTerm(kind="list"):
                 return {
-                    "L": [self._value(member, f"{path}[{at}]", level + 1) for at, member in enumerate(term.members)]
+                    "L": [
+                        self._value(member, f"{path}[{position}]", level + 1)
+                        for position, member in enumerate(term.members)
+                    ]
                 }
             case SequenceTerm():
                 return self._set(term, path)
@@ -81,7 +84,7 @@ class Values:
     def _set(self, bag: SequenceTerm, path: str) -> AttributeValue:
         if any(isinstance(member, Parameter) for member in bag.members):
             raise ValidationError(messages.SET_MEMBERS)
-        members = [self._value(member, f"{path}[{at}]") for at, member in enumerate(bag.members)]
+        members = [self._value(member, f"{path}[{position}]") for position, member in enumerate(bag.members)]
         if not members:
             raise ValidationError(messages.EMPTY_BAG)
         kinds = {kind for member in members for kind in member}
@@ -90,9 +93,9 @@ class Values:
         (kind,) = kinds
         contents = [member[kind] for member in members]
         if len(set(contents)) < len(contents):
-            written = [member.text for member in bag.members if isinstance(member, Constant)]
-            if len(set(written)) == len(written):
-                raise ValidationError(messages.equal_numbers(written, path))
+            texts = [member.text for member in bag.members if isinstance(member, Constant)]
+            if len(set(texts)) == len(texts):
+                raise ValidationError(messages.equal_numbers(texts, path))
             raise ValidationError(item_messages.string_set_duplicates_older(contents))
         return {f"{kind}S": contents}
 

@@ -73,8 +73,8 @@ def _scalar(shape: Scalar, wire: bool) -> Acceptor:
 
 def _structure(shape: Structure, wire: bool, late: bool = False) -> Acceptor:
     tests = {name: acceptor(member, wire, late) for name, member in shape.members.items()}
-    demanded = () if shape.demanded is None else (shape.demanded.name,)
-    required = tuple({*shape.required, *demanded})
+    leading_member = () if shape.leading_member is None else (shape.leading_member.name,)
+    required = tuple({*shape.required, *leading_member})
     if len(tests) == len(required) == 1:
         return _only_member(required[0], tests[required[0]])
 

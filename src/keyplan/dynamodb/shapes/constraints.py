@@ -23,9 +23,9 @@ from keyplan.dynamodb.shapes.model import (
     AttributeValue,
     Blob,
     Boolean,
-    Demanded,
     Integer,
     Layer,
+    LeadingMember,
     List,
     Long,
     Map,
@@ -151,11 +151,11 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
 
     The types in the request must already have been checked.
     """
-    if shape.demanded is not None:
-        _check_demanded(shape, shape.demanded, request)
-    if shape.layer is not Layer.OLDER and not _missing(shape, request) and not reads_older(request):
-        _check_in_front(shape, request)
-        _check_alone(shape, request)
+    if shape.leading_member is not None:
+        _check_leading_member(shape, shape.leading_member, request)
+    if shape.layer is not Layer.OLDER and not _has_missing_members(shape, request) and not reads_older(request):
+        _check_front_layer(shape, request)
+        _check_exclusive_enums(shape, request)
         _raise_all(shape, request, newer=True)
     else:
         _raise_all(shape, request, newer=False)
@@ -164,36 +164,36 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
         raise ValidationError(messages.enveloped(message) if shape.layer is Layer.ENVELOPED else message)
 
 
-def _check_demanded(shape: Structure, demanded: Demanded, request: dict[str, Any]) -> None:
-    """Raise ValidationError if the member `demanded` is missing or has an invalid length. This member is checked before
-    all others.
+def _check_leading_member(shape: Structure, leading_member: LeadingMember, request: dict[str, Any]) -> None:
+    """Raise ValidationError if the member `leading_member` is missing or has an invalid length. This member is checked
+    before all others.
     """
-    content, member = request.get(demanded.name), shape.members[demanded.name]
+    content, member = request.get(leading_member.name), shape.members[leading_member.name]
     if content is None:
-        raise ValidationError(demanded.absent)
+        raise ValidationError(leading_member.missing_message)
     texts = [text for text, _ in _lengths(member, content)]
     if not texts:
         return
-    if demanded.misfit is not None:
-        raise ValidationError(demanded.misfit)
+    if leading_member.length_message is not None:
+        raise ValidationError(leading_member.length_message)
     if isinstance(member, String):
         texts += [text for text, _ in _patterns(member, content)]
-    faults = [BrokenConstraint((demanded.name,), member, content, text) for text in texts]
-    raise ValidationError(messages.detected([_worded(fault, newer=False) for fault in faults]))
+    faults = [BrokenConstraint((leading_member.name,), member, content, text) for text in texts]
+    raise ValidationError(messages.detected([_constraint_message(fault, newer=False) for fault in faults]))
 
 
-def _missing(shape: Structure, request: dict[str, Any]) -> bool:
+def _has_missing_members(shape: Structure, request: dict[str, Any]) -> bool:
     return any(request.get(name) is None for name in shape.required)
 
 
-def _check_in_front(shape: Structure, request: dict[str, Any]) -> None:
+def _check_front_layer(shape: Structure, request: dict[str, Any]) -> None:
     for fault in _faults(shape, request, (), _bounds):
         path = ".".join(fault.path)
         raise ValidationError(messages.detected([messages.front_constraint(path, fault.text)]))
 
 
-def _check_alone(shape: Structure, request: dict[str, Any]) -> None:
-    for name in shape.alone:
+def _check_exclusive_enums(shape: Structure, request: dict[str, Any]) -> None:
+    for name in shape.exclusive_enums:
         member = shape.members[name]
         content = request.get(name)
         if isinstance(member, String) and content is not None and content not in (member.enum or ()):
@@ -204,14 +204,14 @@ def _check_alone(shape: Structure, request: dict[str, Any]) -> None:
 def _raise_all(shape: Structure, request: dict[str, Any], newer: bool) -> None:
     faults = []
     for fault in _faults(shape, request, (), _all_constraints):
-        faults.append(_worded(fault, newer))
+        faults.append(_constraint_message(fault, newer))
         if len(faults) == _MAX_ERRORS:
             break
     if faults:
         raise ValidationError(messages.detected(faults))
 
 
-def _worded(fault: BrokenConstraint, newer: bool) -> str:
+def _constraint_message(fault: BrokenConstraint, newer: bool) -> str:
     if newer and fault.enum and isinstance(fault.shape, String) and fault.shape.newer_enum:
         return messages.newer_enum(fault.shape.newer_enum)
     path = ".".join(camel(step) for step in fault.path)
@@ -233,11 +233,11 @@ def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -
         return
     for text, enum in constraints(shape, content):
         yield BrokenConstraint(path, shape, content, text, enum)
-    for inner_path, inner_shape, inner in _inside(shape, content, hashed=constraints is _all_constraints):
+    for inner_path, inner_shape, inner in _children(shape, content, hashed=constraints is _all_constraints):
         yield from _faults(inner_shape, inner, (*path, *inner_path), constraints)
 
 
-def _inside(shape: Shape, content: Any, hashed: bool) -> Iterator[tuple[Path, Shape, Any]]:
+def _children(shape: Shape, content: Any, hashed: bool) -> Iterator[tuple[Path, Shape, Any]]:
     """Yield the path, shape and content of each member of a structure, list or map.
 
     If `hashed` is True, the members of a structure are in the order in which DynamoDB reports errors. Attribute values
@@ -251,8 +251,8 @@ def _inside(shape: Shape, content: Any, hashed: bool) -> Iterator[tuple[Path, Sh
         for key in hash_order(content):
             yield (key, "member"), shape.value, content[key]
     elif isinstance(shape, List) and not isinstance(shape.element, AttributeValue):
-        for place, element in enumerate(content, 1):
-            yield (str(place), "member"), shape.element, element
+        for position, element in enumerate(content, 1):
+            yield (str(position), "member"), shape.element, element
 
 
 def _member_order(shape: Structure, hashed: bool) -> list[str]:
@@ -260,9 +260,9 @@ def _member_order(shape: Structure, hashed: bool) -> list[str]:
 
 
 @cache
-def _hashed_members(hidden: int, names: tuple[str, ...]) -> list[str]:
+def _hashed_members(hidden_count: int, names: tuple[str, ...]) -> list[str]:
     by_camel = {camel(name): name for name in names}
-    return [by_camel[name] for name in hash_order(by_camel, hidden)]
+    return [by_camel[name] for name in hash_order(by_camel, hidden_count)]
 
 
 def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
@@ -275,7 +275,7 @@ def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
     if isinstance(shape, Map) and shape.keys is not None:
         keys = shape.keys
         if any(next(_text_constraints(keys, key), None) for key in content):
-            yield messages.map_keys(_listed(keys)), False
+            yield messages.map_keys(_key_constraint_texts(keys)), False
     yield from _bounds(shape, content)
 
 
@@ -317,9 +317,9 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
     if shape.arn:
         yield from _name_constraints(shape, text)
         return
-    both = (_bounds, _patterns) if shape.length_first else (_patterns, _bounds)
-    for broken in both:
-        yield from broken(shape, text)
+    checks = (_bounds, _patterns) if shape.length_first else (_patterns, _bounds)
+    for check in checks:
+        yield from check(shape, text)
 
 
 def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
@@ -352,16 +352,16 @@ def is_table_arn(text: str) -> bool:
     return text.startswith("arn:") and _TABLE_ARN.fullmatch(text) is not None
 
 
-def _listed(keys: String) -> list[str]:
+def _key_constraint_texts(keys: String) -> list[str]:
     """Return the texts of all constraints on the keys of a map."""
-    listed = []
+    texts = []
     if keys.max is not None:
-        listed.append(messages.max_length(keys.max))
+        texts.append(messages.max_length(keys.max))
     if keys.min is not None:
-        listed.append(messages.min_length(keys.min))
+        texts.append(messages.min_length(keys.min))
     if keys.pattern is not None:
-        listed.append(messages.pattern(keys.pattern))
-    return listed
+        texts.append(messages.pattern(keys.pattern))
+    return texts
 
 
 def reads_older(request: Any) -> bool:

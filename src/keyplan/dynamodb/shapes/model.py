@@ -115,15 +115,15 @@ class Map:
 
 
 @dataclass(frozen=True, slots=True)
-class Demanded:
+class LeadingMember:
     """The member of a request that is checked before all other members.
 
-    `absent` is the error message for a missing value, and `misfit` the message for an invalid length.
+    `missing_message` is the error message for a missing value, and `length_message` the message for an invalid length.
     """
 
     name: str
-    absent: str
-    misfit: str | None = None
+    missing_message: str
+    length_message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +131,9 @@ class Structure:
     """A structure with named members. `name` is the class name that DynamoDB's messages use.
 
     `hidden` is the number of members that DynamoDB's internal class has in addition to the public model. It affects the
-    order of errors (see `java.hash_order`). `alone` are members whose enum error is reported first and alone in the
-    layers FRONT and ENVELOPED. `demanded` is the member that is checked before all other members. `unsupported` are
-    members that DynamoDB accepts and keyplan rejects, because ignoring them would give wrong results.
+    order of errors (see `java.hash_order`). `exclusive_enums` are members whose enum error is reported first and alone
+    in the layers FRONT and ENVELOPED. `leading_member` is the member that is checked before all other members.
+    `unsupported` are members that DynamoDB accepts and keyplan rejects, because ignoring them would give wrong results.
     """
 
     name: str
@@ -141,8 +141,8 @@ class Structure:
     required: tuple[str, ...] = ()
     layer: Layer = Layer.OLDER
     hidden: int = 0
-    alone: tuple[str, ...] = ()
-    demanded: Demanded | None = None
+    exclusive_enums: tuple[str, ...] = ()
+    leading_member: LeadingMember | None = None
     unsupported: tuple[str, ...] = ()
 
 

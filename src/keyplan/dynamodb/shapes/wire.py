@@ -72,11 +72,11 @@ def check_types(shape: Structure, request: Any, wire: bool) -> None:
 
     `wire` is True for a request in wire form.
     """
-    _Walk(wire).structure(shape, request, field=True)
+    _TypeChecker(wire).check_structure(shape, request, field=True)
 
 
-class _Walk:
-    """The traversal of one request.
+class _TypeChecker:
+    """A check of the types in one request.
 
     In its methods, `name` is the name of the checked member, and `field` is True for a member of a structure, and False
     for a member of a list or map.
@@ -85,23 +85,23 @@ class _Walk:
     def __init__(self, wire: bool) -> None:
         self.wire = wire
 
-    def any(self, shape: Shape, content: Any, name: str, field: bool) -> None:
+    def check(self, shape: Shape, content: Any, name: str, field: bool) -> None:
         """Check the types in a value of any shape.
 
-        This method does not convert scalars. The method `hold` converts them.
+        This method does not convert scalars. The method `check_member` converts them.
         """
         if isinstance(shape, AttributeValue):
-            self.value(content, name, field)
+            self.check_value(content, name, field)
         elif isinstance(shape, Structure):
-            self.structure(shape, content, field)
+            self.check_structure(shape, content, field)
         elif isinstance(shape, Map):
-            self.map(shape, content, name, field)
+            self.check_map(shape, content, name, field)
         elif isinstance(shape, List):
-            self.list(shape, content, name, field)
+            self.check_list(shape, content, name, field)
         else:
-            self.scalar(shape, content, name)
+            self.check_scalar(shape, content, name)
 
-    def structure(self, shape: Structure, content: Any, field: bool) -> None:
+    def check_structure(self, shape: Structure, content: Any, field: bool) -> None:
         """Check the types in a structure and its members."""
         if not isinstance(content, dict):
             _refuse_as_structure(shape, content, field)
@@ -109,7 +109,7 @@ class _Walk:
             inner_shape = shape.members.get(member)
             if inner_shape is not None:
                 if inner is not None:
-                    self.hold(content, member, inner_shape, str(member), True)
+                    self.check_member(content, member, inner_shape, str(member), True)
             elif inner is not None and member in shape.unsupported:
                 raise ValidationError(messages.unsupported_parameter(member))
             elif self.wire:
@@ -117,34 +117,34 @@ class _Walk:
             elif inner is not None:
                 raise ValidationError(messages.unknown_member(str(member), shape.members))
 
-    def map(self, shape: Map, content: Any, name: str, field: bool) -> None:
+    def check_map(self, shape: Map, content: Any, name: str, field: bool) -> None:
         """Check the types in a map and its members."""
         _expect_map(shape, content, field)
         for key, inner in list(content.items()):
-            self.text(key, f"a key of {name}")
+            self.check_text(key, f"a key of {name}")
             if inner is not None:
-                self.hold(content, key, shape.value, key, False)
+                self.check_member(content, key, shape.value, key, False)
 
-    def list(self, shape: List, content: Any, name: str, field: bool) -> None:
+    def check_list(self, shape: List, content: Any, name: str, field: bool) -> None:
         """Check the types in a list and its elements."""
         _expect_list(content, field)
-        for place, inner in enumerate(content):
+        for position, inner in enumerate(content):
             if inner is not None:
-                self.hold(content, place, shape.element, name, False)
+                self.check_member(content, position, shape.element, name, False)
 
-    def hold(self, holder: Any, place: Any, shape: Shape, name: str, field: bool) -> None:
-        """Check the types in the value at `place`, a key or index, in the structure, map or list `holder`.
+    def check_member(self, holder: Any, key: Any, shape: Shape, name: str, field: bool) -> None:
+        """Check the types in the value at `key`, a key or index, in the structure, map or list `holder`.
 
         If DynamoDB converts the value, it is replaced by the converted value.
         """
-        content = holder[place]
+        content = holder[key]
         if self.wire and isinstance(shape, Integer | Long | Boolean):
             converted = _converted(shape, content)
             if converted is not content:
-                holder[place] = content = converted
-        self.any(shape, content, name, field)
+                holder[key] = content = converted
+        self.check(shape, content, name, field)
 
-    def value(self, content: Any, name: str, field: bool) -> None:
+    def check_value(self, content: Any, name: str, field: bool) -> None:
         """Check the types in an attribute value of any depth."""
         pending = [(content, name, field)]
         while pending:
@@ -161,21 +161,21 @@ class _Walk:
                 elif shape is NAMED_VALUES:
                     _expect_map(NAMED_VALUES, inner, True)
                     for key in inner:
-                        self.text(key, f"a key of {name}")
+                        self.check_text(key, f"a key of {name}")
                     pending.extend((inner[key], key, False) for key in reversed(inner) if inner[key] is not None)
                 else:
-                    self.hold(content, kind, shape, name, True)
+                    self.check_member(content, kind, shape, name, True)
 
-    def scalar(self, shape: Shape, content: Any, name: str) -> None:
+    def check_scalar(self, shape: Shape, content: Any, name: str) -> None:
         """Check the type of a string, number, boolean, timestamp or binary value."""
         if isinstance(content, dict):
             raise SerializationError(messages.STRUCTURE_NOT_EXPECTED)
         if isinstance(content, list | tuple):
             raise SerializationError(messages.unrecognized_collection(f"class {_SCALAR_JAVA[type(shape)]}"))
         if isinstance(shape, String):
-            self.text(content, name)
+            self.check_text(content, name)
         elif isinstance(shape, Blob):
-            self.blob(content, name)
+            self.check_blob(content, name)
         elif isinstance(shape, Timestamp):
             if not is_time(content, self.wire):
                 raise SerializationError(messages.not_convertible(_token(content), "Date"))
@@ -185,7 +185,7 @@ class _Walk:
         elif not isinstance(content, int) or isinstance(content, bool) or _too_wide(shape, content):
             raise SerializationError(messages.not_convertible(_token(content), type(shape).__name__))
 
-    def text(self, content: Any, name: str) -> None:
+    def check_text(self, content: Any, name: str) -> None:
         """Check that a value is a string. In Python form, it must not contain lone surrogates, which cannot be encoded
         as UTF-8.
         """
@@ -194,14 +194,14 @@ class _Walk:
         if not self.wire and not encodable(content):
             raise SerializationError(messages.not_unicode(name))
 
-    def blob(self, content: Any, name: str) -> None:
+    def check_blob(self, content: Any, name: str) -> None:
         """Check that a value is binary data: base64 text in wire form, and bytes or str in Python form."""
         if self.wire:
             if not isinstance(content, str):
                 raise SerializationError(messages.NOT_BASE64)
             _check_base64(content)
         elif isinstance(content, str):
-            self.text(content, name)
+            self.check_text(content, name)
         elif not isinstance(content, bytes | bytearray | memoryview):
             raise SerializationError(messages.NOT_BASE64)
 

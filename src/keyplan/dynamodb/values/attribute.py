@@ -72,10 +72,10 @@ def _normalise_members(members: Mapping[str, Any], wire: bool, level: int) -> tu
                     changed[name] = {"N": number}
                 continue
             if "M" in value and (content := value["M"]) is not None:
-                named, size = _normalise_map(content, wire, level + 1)
+                nested, size = _normalise_map(content, wire, level + 1)
                 total += size
-                if named is not content:
-                    changed[name] = {"M": named}
+                if nested is not content:
+                    changed[name] = {"M": nested}
                 continue
         canonical, size = normalise(value, wire=wire, level=level)
         total += size
@@ -190,11 +190,11 @@ def _normalise_map(content: Any, wire: bool, level: int) -> tuple[Item, int]:
         raise ValidationError(messages.NESTING)  # its content is one level deeper
     if "" in content:
         raise _EmptyNestedNameError(messages.EMPTY_NAME)
-    named, size = _normalise_members(content, wire, level)
-    total = DOCUMENT_BYTES + size + ELEMENT_BYTES * len(named)
+    normalised, size = _normalise_members(content, wire, level)
+    total = DOCUMENT_BYTES + size + ELEMENT_BYTES * len(normalised)
     if total > limits.ATTRIBUTE_NAME_BYTES:
         check_attribute_names(content)
-    return named, total
+    return normalised, total
 
 
 def _normalise_list(content: Any, wire: bool, level: int) -> tuple[list[AttributeValue], int]:
@@ -227,24 +227,26 @@ def _normalise_set(kind: str, content: Any, wire: bool) -> tuple[list[str], int]
         if not content:
             raise ValidationError(messages.EMPTY_STRING_SET)
         if len(set(content)) != len(content):
-            listed = types.listed_with_duplicates("SS", content)
+            message_members = types.members_in_message_order("SS", content)
             older = messages.string_set_duplicates_older(content)
-            raise InvalidValueError(messages.string_set_duplicates(listed), older)
-        return types.in_order("SS", list(content)), text_bytes("".join(content))
+            raise InvalidValueError(messages.string_set_duplicates(message_members), older)
+        return types.sorted_members("SS", list(content)), text_bytes("".join(content))
     if kind == "NS":
         if not content:
             raise ValidationError(messages.EMPTY_NUMBER_SET)
         canonical = [numbers.canonical(member) for member in content]
         if len(set(canonical)) != len(canonical):
             raise InvalidValueError(messages.NUMBER_SET_DUPLICATES, messages.NUMBER_SET_DUPLICATES_OLDER)
-        return types.in_order("NS", canonical), sum(map(number_bytes, canonical))
+        return types.sorted_members("NS", canonical), sum(map(number_bytes, canonical))
     if not content:
         raise ValidationError(messages.EMPTY_BINARY_SET)
     encoded = [canonical_binary(member, wire=wire) for member in content]
     if len(set(encoded)) != len(encoded):
-        listed = types.listed_with_duplicates("BS", encoded)
-        raise InvalidValueError(messages.binary_set_duplicates(listed), messages.binary_set_duplicates_older(encoded))
-    return types.in_order("BS", encoded), sum(map(binary_bytes, encoded))
+        message_members = types.members_in_message_order("BS", encoded)
+        raise InvalidValueError(
+            messages.binary_set_duplicates(message_members), messages.binary_set_duplicates_older(encoded)
+        )
+    return types.sorted_members("BS", encoded), sum(map(binary_bytes, encoded))
 
 
 def canonical_binary(content: Any, *, wire: bool) -> str:

@@ -58,7 +58,7 @@ class Form(Protocol):
 
     wire: bool
 
-    def stored(self, body: bytes) -> Any:
+    def from_body(self, body: bytes) -> Any:
         """Return a stored item in this form, given its encoded body."""
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
@@ -79,7 +79,7 @@ class WireForm:
 
     wire = True
 
-    def stored(self, body: bytes) -> Any:
+    def from_body(self, body: bytes) -> Any:
         """Return the stored body as a JSON fragment."""
         return orjson.Fragment(body)
 
@@ -101,7 +101,7 @@ class PythonForm:
 
     wire = False
 
-    def stored(self, body: bytes) -> Any:
+    def from_body(self, body: bytes) -> Any:
         """Return the decoded item, with binary values as bytes."""
         item = decode(body)
         return python_item(item) if body[0] == _BLANK else item

@@ -71,7 +71,7 @@ def number_key(text: str) -> bytes:
     return bytes([~first & 0xFF, *(101 - pair for pair in pairs), *end])
 
 
-def escaped(part: bytes) -> bytes:
+def escape(part: bytes) -> bytes:
     """Escape and terminate a part of a key, so that keys sort correctly when more bytes follow the part."""
     return part.replace(b"\x00", b"\x00\xff") + _TERMINATOR
 
@@ -90,21 +90,21 @@ def tie_hash(key: bytes) -> bytes:
     return digest[:HASH_BYTES]
 
 
-def unescaped(part: bytes) -> bytes:
+def unescape(part: bytes) -> bytes:
     """Return the original bytes of an escaped part."""
-    return unterminated(part).replace(b"\x00\xff", b"\x00")
+    return strip_terminator(part).replace(b"\x00\xff", b"\x00")
 
 
-def unterminated(part: bytes) -> bytes:
+def strip_terminator(part: bytes) -> bytes:
     """Return an escaped part without its terminator. The result is a prefix of all escaped parts that start with the
     same value.
     """
     return part[: -len(_TERMINATOR)]
 
 
-def joined(parts: Iterable[bytes]) -> bytes:
+def join_parts(parts: Iterable[bytes]) -> bytes:
     """Return several key attributes as a single part of a key, in which each attribute is escaped."""
-    return b"".join(map(escaped, parts))
+    return b"".join(map(escape, parts))
 
 
 def successor(prefix: bytes) -> bytes:
@@ -118,7 +118,7 @@ def after_value(prefix: bytes) -> bytes:
 
     `prefix` is a key prefix that ends with the escaped value.
     """
-    return unterminated(prefix) + _ABOVE_TERMINATOR
+    return strip_terminator(prefix) + _ABOVE_TERMINATOR
 
 
 def hash_of(key: bytes) -> int:

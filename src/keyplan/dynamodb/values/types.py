@@ -47,7 +47,7 @@ class InvalidValueError(ValidationError):
         self.older = message if older is None else older
 
 
-def in_order(kind: str, members: list[str]) -> list[str]:
+def sorted_members(kind: str, members: list[str]) -> list[str]:
     """Return the canonical elements of a set in the order in which DynamoDB returns them. `kind` is the set type: SS,
     NS or BS.
 
@@ -60,13 +60,13 @@ def in_order(kind: str, members: list[str]) -> list[str]:
     return sorted(members, key=Decimal if kind == "NS" else b64decode)
 
 
-def listed_with_duplicates(kind: str, members: Sequence[str]) -> list[str]:
+def members_in_message_order(kind: str, members: Sequence[str]) -> list[str]:
     """Return the elements of a set with duplicates in the order in which DynamoDB's error message lists them.
 
     The elements before the first duplicate are sorted, and the remaining elements are in the order of the request.
     """
-    repeat = next(at for at, member in enumerate(members) if member in members[:at])
-    return [*in_order(kind, list(members[:repeat])), *members[repeat:]]
+    first_duplicate = next(position for position, member in enumerate(members) if member in members[:position])
+    return [*sorted_members(kind, list(members[:first_duplicate])), *members[first_duplicate:]]
 
 
 _SHORT_DIGITS = 18  # integers of up to this many characters are compared without Decimal
@@ -101,7 +101,7 @@ def compare(left: AttributeValue, right: AttributeValue) -> int:
     return int(first > second) - int(first < second)
 
 
-def same(left: AttributeValue, right: AttributeValue) -> bool:
+def equal_values(left: AttributeValue, right: AttributeValue) -> bool:
     """Return True if two canonical values have the same type and content. The order of set elements is ignored."""
     if left == right:
         return True
@@ -113,12 +113,12 @@ def same(left: AttributeValue, right: AttributeValue) -> bool:
         return len(content) == len(other) and set(content) == set(other)
     # Lists and maps may contain sets in another order.
     if type_code == "L":
-        return len(content) == len(other) and all(map(same, content, other))
+        return len(content) == len(other) and all(map(equal_values, content, other))
     if type_code == "M":
-        return same_members(content, other)
+        return equal_items(content, other)
     return False
 
 
-def same_members(left: Item, right: Item) -> bool:
+def equal_items(left: Item, right: Item) -> bool:
     """Return True if two items, or the contents of two maps, have the same attributes with the same values."""
-    return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
+    return left.keys() == right.keys() and all(equal_values(value, right[name]) for name, value in left.items())

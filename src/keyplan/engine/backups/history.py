@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from keyplan.dynamodb.values.keybytes import escaped, unescaped
+from keyplan.dynamodb.values.keybytes import escape, unescape
 from keyplan.engine.store.rows import Row, StoreView, Transaction, Tree
 from keyplan.engine.tables.catalog import Recovery, Table
 
@@ -83,7 +83,7 @@ def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes
     """Yield each item that has changed since `time_s`, in its version as of that time, in key order, starting at the
     key `low`.
     """
-    return first_records_after(view.span(recovery.tree, escaped(low), None), time_s)
+    return first_records_after(view.span(recovery.tree, escape(low), None), time_s)
 
 
 def first_records_after(records: Iterable[Row], time_s: float) -> Iterator[RecoveryRecord]:
@@ -138,7 +138,7 @@ def add_record(transaction: Transaction, recovery: Recovery, key: bytes, old: Co
 
     `old` is None if the item does not exist before the change.
     """
-    record_key = escaped(key)
+    record_key = escape(key)
     newest = transaction.rows(recovery.tree, record_key, record_key + _AFTER_ALL_TIMES, reverse=True, limit=1)
     if newest and _written_s(newest[0][0]) >= now:
         return  # keep the version from before the first change at this time
@@ -173,7 +173,7 @@ def _by_key(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[tuple[byt
 
 
 def _records(view: StoreView, tree: Tree, low: bytes = b"") -> Iterator[RecoveryRecord]:
-    return map(_parse_record, view.span(tree, escaped(low), None))
+    return map(_parse_record, view.span(tree, escape(low), None))
 
 
 def _parse_record(row: Row) -> RecoveryRecord:
@@ -184,7 +184,7 @@ def _parse_record(row: Row) -> RecoveryRecord:
 
 
 def _item_key(record_key: bytes) -> bytes:
-    return unescaped(record_key[: -_TIME.size])
+    return unescape(record_key[: -_TIME.size])
 
 
 def _written_s(record_key: bytes) -> float:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from keyplan import limits
 from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.values import attribute
-from keyplan.dynamodb.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
+from keyplan.dynamodb.values.keybytes import escape, join_parts, partition_prefix, scalar_key, tie_hash
 from keyplan.dynamodb.values.types import AttributeValue, Item
 from keyplan.errors import ValidationError
 
@@ -242,9 +242,9 @@ class IndexKey:
         if longest > _ALWAYS_VALID_LENGTH and self._size_fault(item) is not None:
             return None
         roles = len(self.schema.partition)
-        prefix = partition_prefix(parts[0] if roles == 1 else joined(parts[:roles]))
+        prefix = partition_prefix(parts[0] if roles == 1 else join_parts(parts[:roles]))
         for part in parts[roles:]:
-            prefix += escaped(part)
+            prefix += escape(part)
         return prefix
 
     def prefix(self, partition: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
@@ -252,11 +252,11 @@ class IndexKey:
         if len(partition) == 1:
             ((kind, content),) = partition[0].items()
             return partition_prefix(scalar_key(kind, content))
-        return partition_prefix(joined(scalar_key(*next(iter(value.items()))) for value in partition))
+        return partition_prefix(join_parts(scalar_key(*next(iter(value.items()))) for value in partition))
 
     @staticmethod
     def sort_bytes(values: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
         """Return the sort key part of a stored index key. If only the leading sort key attributes are given, return the
         start of that part.
         """
-        return b"".join(escaped(scalar_key(*next(iter(value.items())))) for value in values)
+        return b"".join(escape(scalar_key(*next(iter(value.items())))) for value in values)

@@ -11,12 +11,12 @@ from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.values.attribute import value_bytes
 from keyplan.dynamodb.values.keybytes import (
     after_value,
-    escaped,
+    escape,
     partition_prefix,
     scalar_key,
     segment_bounds,
+    strip_terminator,
     successor,
-    unterminated,
 )
 from keyplan.dynamodb.values.types import AttributeValue, Item
 from keyplan.engine.items.keys import IndexKey, KeyAttribute, KeySchema, partition_bytes_of
@@ -67,7 +67,7 @@ def condition_span(index: Index | None, key_range: KeyRange) -> Span:
     parts = _sort_parts(key_range)
     key_after: Callable[[bytes], bytes] = _key_after  # in a table, the stored key ends with the unchanged sort key
     if index is not None:  # in an index, the sort key is escaped and more bytes follow
-        parts, key_after = [escaped(part) for part in parts], after_value
+        parts, key_after = [escape(part) for part in parts], after_value
     first = prefix + parts[0]
     match operator:
         case "=":
@@ -81,7 +81,7 @@ def condition_span(index: Index | None, key_range: KeyRange) -> Span:
         case ">=":
             return Span(first, successor(prefix))
         case "begins_with":
-            start = first if index is None else unterminated(first)
+            start = first if index is None else strip_terminator(first)
             return Span(start, successor(start))
         case _:
             return Span(first, key_after(prefix + parts[1]))

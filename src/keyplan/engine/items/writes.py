@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from keyplan import limits
 from keyplan.dynamodb.messages import items as messages
 from keyplan.dynamodb.values import units
-from keyplan.dynamodb.values.types import Item, same_members
+from keyplan.dynamodb.values.types import Item, equal_items
 from keyplan.engine.backups import copies, history
 from keyplan.engine.items import expiry
 from keyplan.engine.items.keys import partition_bytes_of
@@ -136,7 +136,7 @@ def _change_entry(
 
 def _same_content(index: Index, old: Version | None, new: Version | None) -> bool:
     """Return True if both versions have the same content in the index. The order of attributes is ignored."""
-    return old is not None and new is not None and same_members(index.project(old.item), index.project(new.item))
+    return old is not None and new is not None and equal_items(index.project(old.item), index.project(new.item))
 
 
 def _change_collection(

@@ -206,12 +206,12 @@ def _read(
     if key is None:
         reads.check_read_ranges(table, prepared, select)
         raise ValidationError(messages.BATCH_NEEDS_KEY)
-    project = None if select.shown is None else reads.projection(table, select.shown)
+    project = None if select.columns is None else reads.projection(table, select.columns)
     row = database.view().point(table.tree, table.key.of_key(key))
     receipt = Receipt()
     receipt.table_units = units.read_units(row[0] if row else 0, consistent=consistent)
     if row is None:
         return Attempt([], receipt)
     if project is None:
-        return Attempt([form.stored(row[1])], receipt)
+        return Attempt([form.from_body(row[1])], receipt)
     return Attempt([form.item(project(encoding.decode(row[1])))], receipt)

@@ -19,7 +19,7 @@ SHAPE = Structure(
     "CreateBackupInput",
     {"TableName": shapes.NEW_TABLE_NAME, "BackupName": shapes.BACKUP_NAME},
     required=("BackupName",),
-    demanded=shapes.DEMANDED_TABLE_NAME,
+    leading_member=shapes.LEADING_TABLE_NAME,
 )
 
 

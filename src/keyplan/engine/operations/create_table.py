@@ -42,7 +42,7 @@ SHAPE = Structure(
     },
     required=("AttributeDefinitions", "KeySchema"),
     hidden=3,
-    demanded=shapes.DEMANDED_TABLE_NAME,
+    leading_member=shapes.LEADING_TABLE_NAME,
     unsupported=("ResourcePolicy", "GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "VectorIndexes"),
 )
 

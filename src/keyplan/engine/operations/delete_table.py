@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 
-SHAPE = Structure("DeleteTableInput", {"TableName": shapes.NEW_TABLE_NAME}, demanded=shapes.DEMANDED_TABLE_NAME)
+SHAPE = Structure("DeleteTableInput", {"TableName": shapes.NEW_TABLE_NAME}, leading_member=shapes.LEADING_TABLE_NAME)
 
 
 _RETURNED = (

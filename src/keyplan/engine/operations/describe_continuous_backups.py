@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 SHAPE = Structure(
-    "DescribeContinuousBackupsInput", {"TableName": shapes.NEW_TABLE_NAME}, demanded=shapes.DEMANDED_TABLE_NAME
+    "DescribeContinuousBackupsInput", {"TableName": shapes.NEW_TABLE_NAME}, leading_member=shapes.LEADING_TABLE_NAME
 )
 
 

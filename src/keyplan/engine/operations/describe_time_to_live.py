@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 
-SHAPE = Structure("DescribeTimeToLiveInput", {"TableName": shapes.NEW_TABLE_NAME}, demanded=shapes.DEMANDED_TABLE_NAME)
+SHAPE = Structure(
+    "DescribeTimeToLiveInput", {"TableName": shapes.NEW_TABLE_NAME}, leading_member=shapes.LEADING_TABLE_NAME
+)
 
 
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def _read(
 
 
 def _transaction_read(table: Table, key: Item, select: SelectStatement) -> TransactionRead:
-    project = None if select.shown is None else reads.projection(table, select.shown)
+    project = None if select.columns is None else reads.projection(table, select.columns)
     return TransactionRead(select.source.table, table, table.key.of_key(key), project)
 
 

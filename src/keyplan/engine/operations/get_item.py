@@ -79,7 +79,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     response: dict[str, Any] = {}
     if row is not None:
         if projection is None:
-            response["Item"] = form.stored(row[1])
+            response["Item"] = form.from_body(row[1])
         else:
             response["Item"] = form.item(projection.apply(encoding.decode(row[1])))
     detail = request.get("ReturnConsumedCapacity") or "NONE"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SHAPE = Structure(
     "ListTagsOfResourceInput",
     {"ResourceArn": shapes.TEXT, "NextToken": shapes.TEXT},
-    demanded=shapes.DEMANDED_RESOURCE_ARN,
+    leading_member=shapes.LEADING_RESOURCE_ARN,
 )
 
 

@@ -78,7 +78,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     old = database.write(table, put_item)
     response: dict[str, Any] = {}
     if returns_old and old is not None:
-        response["Attributes"] = form.stored(old.body)
+        response["Attributes"] = form.from_body(old.body)
     if receipt is not None:
         response["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":

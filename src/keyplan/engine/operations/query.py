@@ -49,7 +49,7 @@ SHAPE = Structure(
     },
     required=("TableName",),
     layer=Layer.FRONT,
-    alone=("ConditionalOperator",),
+    exclusive_enums=("ConditionalOperator",),
 )
 
 _MAX_KEY_CONDITIONS = 2

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.messages import backups as backup_messages
 from keyplan.dynamodb.messages import requests as messages
-from keyplan.dynamodb.shapes.model import Demanded, Structure
+from keyplan.dynamodb.shapes.model import LeadingMember, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.backups import backups, restores
 from keyplan.engine.operations import shapes
@@ -28,7 +28,7 @@ SHAPE = Structure(
     required=("BackupArn",),
     # The message for a name of invalid length was observed on the service in October 2026. A missing name is assumed to
     # be treated alike.
-    demanded=Demanded("TargetTableName", messages.TABLE_NAME_REQUIRED, messages.TABLE_NAME_LENGTH),
+    leading_member=LeadingMember("TargetTableName", messages.TABLE_NAME_REQUIRED, messages.TABLE_NAME_LENGTH),
     unsupported=("VectorIndexOverride",),
 )
 

@@ -42,7 +42,7 @@ SHAPE = Structure(
     },
     required=("TableName",),
     layer=Layer.FRONT,
-    alone=("ConditionalOperator",),
+    exclusive_enums=("ConditionalOperator",),
 )
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")

@@ -9,8 +9,8 @@ from keyplan.dynamodb.shapes.model import (
     LATE_ITEM,
     VALUE,
     Boolean,
-    Demanded,
     Integer,
+    LeadingMember,
     List,
     Long,
     Map,
@@ -25,8 +25,8 @@ NAME_PATTERN = "[a-zA-Z0-9_.-]+"
 # Item operations first require at least one character, as for an ARN, and then a valid table name.
 TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
 NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
-DEMANDED_TABLE_NAME = Demanded("TableName", messages.TABLE_NAME_REQUIRED)
-DEMANDED_RESOURCE_ARN = Demanded("ResourceArn", messages.ARN_MISSING)
+LEADING_TABLE_NAME = LeadingMember("TableName", messages.TABLE_NAME_REQUIRED)
+LEADING_RESOURCE_ARN = LeadingMember("ResourceArn", messages.ARN_MISSING)
 MAP_TABLE_NAME = NEW_TABLE_NAME
 LISTED_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN)
 INDEX_NAME = String(min=3, max=255, pattern=NAME_PATTERN, length_first=True)

@@ -20,7 +20,7 @@ SHAPE = Structure(
     "TagResourceInput",
     {"ResourceArn": shapes.TEXT, "Tags": shapes.TAGS},
     required=("Tags",),
-    demanded=shapes.DEMANDED_RESOURCE_ARN,
+    leading_member=shapes.LEADING_RESOURCE_ARN,
 )
 
 

@@ -136,6 +136,6 @@ def _response(read: TransactionRead, row: tuple[int, bytes] | None, form: Form) 
     if row is None:
         return {}
     if read.project is None:
-        return {"Item": form.stored(row[1])}
+        return {"Item": form.from_body(row[1])}
     projected = read.project(encoding.decode(row[1]))
     return {"Item": form.item(projected)} if projected else {}

@@ -20,7 +20,7 @@ SHAPE = Structure(
     "UntagResourceInput",
     {"ResourceArn": shapes.TEXT, "TagKeys": List(String())},
     required=("TagKeys",),
-    demanded=shapes.DEMANDED_RESOURCE_ARN,
+    leading_member=shapes.LEADING_RESOURCE_ARN,
 )
 
 

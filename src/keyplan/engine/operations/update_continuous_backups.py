@@ -32,7 +32,7 @@ SHAPE = Structure(
         ),
     },
     required=("PointInTimeRecoverySpecification",),
-    demanded=shapes.DEMANDED_TABLE_NAME,
+    leading_member=shapes.LEADING_TABLE_NAME,
 )
 
 

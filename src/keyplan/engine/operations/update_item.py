@@ -41,7 +41,7 @@ SHAPE = Structure(
     },
     required=("TableName", "Key"),
     layer=Layer.ENVELOPED,
-    alone=("ReturnValues", "ConditionalOperator"),
+    exclusive_enums=("ReturnValues", "ConditionalOperator"),
 )
 
 
@@ -117,6 +117,6 @@ def _attributes(
     The result is empty if only updated attributes are returned and the version has none of them.
     """
     if return_values.startswith("ALL"):
-        return {"Attributes": form.stored(version.body)}
+        return {"Attributes": form.from_body(version.body)}
     updated = {} if update is None else update.updated(version.item)
     return {"Attributes": form.item(updated)} if updated else {}

@@ -36,7 +36,7 @@ SHAPE = Structure(
         "WarmThroughput": shapes.WARM_THROUGHPUT,
     },
     hidden=5,
-    demanded=shapes.DEMANDED_TABLE_NAME,
+    leading_member=shapes.LEADING_TABLE_NAME,
     unsupported=(
         "ReplicaUpdates",
         "MultiRegionConsistency",

@@ -30,7 +30,7 @@ SHAPE = Structure(
         ),
     },
     required=("TimeToLiveSpecification",),
-    demanded=shapes.DEMANDED_TABLE_NAME,
+    leading_member=shapes.LEADING_TABLE_NAME,
 )
 
 

@@ -25,7 +25,7 @@ from keyplan.dynamodb.partiql.nodes import (
     Constant,
     Infix,
     InTerm,
-    Joined,
+    JoinedTerm,
     NotTerm,
     Ordering,
     Parameter,
@@ -33,7 +33,7 @@ from keyplan.dynamodb.partiql.nodes import (
     SelectStatement,
     Term,
 )
-from keyplan.dynamodb.partiql.values import Values
+from keyplan.dynamodb.partiql.values import StatementValues
 from keyplan.dynamodb.values.keybytes import scalar_key
 from keyplan.dynamodb.values.types import AttributeValue
 from keyplan.engine.items import ranges
@@ -79,11 +79,11 @@ class _QueryPart(NamedTuple):
     """True if the branch of the WHERE clause tests the sort key with NOT or <>."""
 
 
-def make_plan(table: Table, index: Index | None, select: SelectStatement, values: Values) -> ReadPlan:
+def make_plan(table: Table, index: Index | None, select: SelectStatement, values: StatementValues) -> ReadPlan:
     """Return the read plan of a SELECT statement. Raises ValidationError if DynamoDB does not support the statement."""
     schema = ranges.key_schema(table, index)
     partition, sort = schema.partition[0], schema.sort[0] if schema.sort else None
-    branches = () if select.where is None else nodes.joined(select.where, "or")
+    branches = () if select.where is None else nodes.joined_terms(select.where, "or")
     parts: list[_QueryPart] = []
     for branch in branches:
         matched_parts = _split_branch(branch, partition, sort, values)
@@ -111,13 +111,15 @@ def make_plan(table: Table, index: Index | None, select: SelectStatement, values
     return ReadPlan(tuple(steps), reverse)
 
 
-def _split_branch(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_QueryPart]:
+def _split_branch(
+    branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: StatementValues
+) -> list[_QueryPart]:
     """Split a branch of the WHERE clause into parts, each of which becomes one query.
 
     The result has at least one part for each value that the branch allows for the partition key. It is empty if the
     branch does not specify the partition key.
     """
-    terms = nodes.joined(branch, "and")
+    terms = nodes.joined_terms(branch, "and")
     key_term = next((term for term in terms if _partition_terms(term, partition.name)), None)
     if key_term is None:
         return []
@@ -135,7 +137,9 @@ def _split_branch(branch: Term, partition: KeyAttribute, sort: KeyAttribute | No
     ]
 
 
-def _split_range(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[_Range | None, list[Term]]:
+def _split_range(
+    terms: Sequence[Term], sort: KeyAttribute, values: StatementValues
+) -> tuple[_Range | None, list[Term]]:
     """Return the range of the first condition that selects a range of sort keys, and a list of all other conditions.
 
     If none of the conditions selects a range, return None and a list of all conditions.
@@ -148,7 +152,7 @@ def _split_range(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> t
 
 
 def _alternatives(
-    terms: Sequence[Term], key: tuple[str, KeyAttribute], values: Values
+    terms: Sequence[Term], key: tuple[str, KeyAttribute], values: StatementValues
 ) -> list[tuple[_Range | None, list[Term]]]:
     """Split an IN or OR condition on the sort key into its alternatives. Each alternative is returned as a sort key
     range and the other conditions.
@@ -166,9 +170,9 @@ def _alternatives(
         return []
     other_terms = [term for term in terms if term is not sort_terms[0]]
     alternatives: list[tuple[_Range | None, list[Term]]] = []
-    for branch in nodes.joined(sort_terms[0], "or"):
+    for branch in nodes.joined_terms(sort_terms[0], "or"):
         for branch_part in _equalities(branch, sort.name) or [branch]:
-            condition, rest = _split_range(nodes.joined(branch_part, "and"), sort, values)
+            condition, rest = _split_range(nodes.joined_terms(branch_part, "and"), sort, values)
             if any(sort.name in nodes.attributes(term) for term in rest):
                 return []
             alternatives.append((condition, [*other_terms, *rest]))
@@ -191,8 +195,8 @@ def _partition_terms(term: Term, name: str) -> Sequence[Term]:
     The condition is an equality, an IN condition, or several of these joined by OR. The result is empty for any other
     condition.
     """
-    if isinstance(term, Joined) and term.operator == "or":
-        values_of_branches = [_partition_terms(branch, name) for branch in nodes.joined(term, "or")]
+    if isinstance(term, JoinedTerm) and term.operator == "or":
+        values_of_branches = [_partition_terms(branch, name) for branch in nodes.joined_terms(term, "or")]
         return tuple(value for values in values_of_branches for value in values) if all(values_of_branches) else ()
     equal = nodes.equality(term)
     if equal is not None and equal[0] == name:
@@ -202,8 +206,8 @@ def _partition_terms(term: Term, name: str) -> Sequence[Term]:
     return ()
 
 
-def _key_value(term: Term, attribute: KeyAttribute, values: Values) -> AttributeValue:
-    value = values.of(term)
+def _key_value(term: Term, attribute: KeyAttribute, values: StatementValues) -> AttributeValue:
+    value = values.evaluate(term)
     if attribute.kind not in value:
         raise ValidationError(messages.key_type(attribute.name))
     if not value[attribute.kind]:
@@ -211,7 +215,7 @@ def _key_value(term: Term, attribute: KeyAttribute, values: Values) -> Attribute
     return value
 
 
-def _sort_condition(term: Term, sort: KeyAttribute, values: Values) -> _Range | None:
+def _sort_condition(term: Term, sort: KeyAttribute, values: StatementValues) -> _Range | None:
     """Convert a condition on the sort key to a range of sort keys, or return None if it does not select a range."""
     operator, terms = _range_of(term, sort.name)
     if operator is None:
@@ -248,14 +252,14 @@ def _is_negated(term: Term, name: str | None) -> bool:
     return isinstance(term, Infix) and term.operator == "<>" and name in nodes.attributes(term)
 
 
-def _steps(index: Index | None, group: list[_QueryPart], values: Values) -> list[ReadStep]:
+def _steps(index: Index | None, group: list[_QueryPart], values: StatementValues) -> list[ReadStep]:
     """Return the queries for a group of parts (see `_QueryPart`) that have the same partition key."""
     value = group[0].partition
     if len(group) == 1:
         (part,) = group
         return [ReadStep(_span(index, part), _filter(part.rest, values), value)]
     if any(part.negated for part in group):
-        condition = Joined("or", tuple(dict.fromkeys(part.branch for part in group)))
+        condition = JoinedTerm("or", tuple(dict.fromkeys(part.branch for part in group)))
         return [ReadStep(_span(index, group[0]._replace(sort=None)), translate.condition(condition, values), value)]
     steps = sorted((ReadStep(_span(index, part), _filter(part.rest, values), value) for part in group), key=_start)
     _check_disjoint(step.span for step in steps)
@@ -278,8 +282,8 @@ def _span(index: Index | None, part: _QueryPart) -> ranges.Span:
     return ranges.condition_span(index, KeyRange((part.partition,), (), operator, terms))
 
 
-def _filter(rest: Sequence[Term], values: Values) -> translate.StatementCondition | None:
-    term = nodes.together(rest)
+def _filter(rest: Sequence[Term], values: StatementValues) -> translate.StatementCondition | None:
+    term = nodes.join_terms(rest)
     return None if term is None else translate.condition(term, values)
 
 

@@ -20,7 +20,7 @@ from keyplan.dynamodb.partiql.nodes import (
     UpdateStatement,
 )
 from keyplan.dynamodb.partiql.parser import parse
-from keyplan.dynamodb.partiql.values import Values
+from keyplan.dynamodb.partiql.values import StatementValues
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.types import AttributeValue, Item
 from keyplan.engine.tables.catalog import WHOLE_TABLE_NAME
@@ -35,7 +35,7 @@ class PreparedStatement(NamedTuple):
     """
 
     statement: Statement
-    values: Values
+    values: StatementValues
     item: Item | None = None
     size: int = 0
     update: translate.StatementUpdate | None = None
@@ -57,14 +57,14 @@ def prepare(text: str, parameters: Sequence[AttributeValue]) -> PreparedStatemen
     Raises ValidationError if the statement or one of its values is invalid.
     """
     parsed = parse(text)
-    statement, values = parsed.statement, Values(parameters, parsed.parameters)
+    statement, values = parsed.statement, StatementValues(parameters, parsed.parameters)
     read = statement.select if isinstance(statement, ExistsStatement) else statement
     if isinstance(read, SelectStatement) and (read.source.index is None or isinstance(statement, ExistsStatement)):
         check_call(read)  # for an index, the service checks multi-attribute keys first
     if not isinstance(read, InsertStatement) and read.where is not None:
         translate.condition(read.where, values)
-    if isinstance(read, SelectStatement) and read.shown is not None:
-        _check_result_names(read.shown)
+    if isinstance(read, SelectStatement) and read.columns is not None:
+        _check_result_names(read.columns)
     prepared = PreparedStatement(statement, values)
     if isinstance(statement, InsertStatement):
         if not isinstance(statement.item, Struct):

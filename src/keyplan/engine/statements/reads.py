@@ -76,8 +76,8 @@ def select(
     read_plan = plan.make_plan(table, index, statement, prepared.values)
     for step in read_plan.steps:
         check_scalar_keys(table, None if step.filter is None else step.filter.compiled)
-    project = None if statement.shown is None else projection(table, statement.shown)
-    fetch = _needs_table_read(index, statement.shown)
+    project = None if statement.columns is None else projection(table, statement.columns)
+    fetch = _needs_table_read(index, statement.columns)
     position = _Position(0, None) if token is None else _parse_token(token, digest, len(read_plan.steps))
     receipt = Receipt()
     pages_read: list[pages.ItemPage] = []
@@ -149,9 +149,9 @@ def complete_key(table: Table, prepared: PreparedStatement, statement: SelectSta
     """
     if statement.source.index is not None:
         return None
-    terms = () if statement.where is None else nodes.joined(statement.where, "and")
+    terms = () if statement.where is None else nodes.joined_terms(statement.where, "and")
     try:
-        equal, rest = nodes.equalities(nodes.together([nodes.single(term) for term in terms]), table.key.names)
+        equal, rest = nodes.equalities(nodes.join_terms([nodes.simplify_in(term) for term in terms]), table.key.names)
     except ValidationError:  # two conditions on the same key attribute
         return None
     if len(equal) < len(table.key.names) or rest is not None:

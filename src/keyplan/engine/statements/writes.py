@@ -109,7 +109,7 @@ def key_fault(table: Table, prepared: PreparedStatement) -> ValidationError | No
     exists = isinstance(statement, ExistsStatement)
     where = statement.select.where if isinstance(statement, ExistsStatement) else statement.where
     try:
-        equal, _ = nodes.equalities(where, table.key.names, several=exists)
+        equal, _ = nodes.equalities(where, table.key.names, keep_duplicates=exists)
         if len(equal) == len(table.key.names):
             key_of(table, prepared, equal)
         elif not exists:
@@ -152,7 +152,7 @@ def _delete(table: Table, prepared: PreparedStatement, statement: DeleteStatemen
 def _check(table: Table, prepared: PreparedStatement, statement: ExistsStatement) -> actions.ItemCheck:
     if statement.select.source.index is not None:
         raise ValidationError(messages.EXISTS_ON_INDEX)
-    equal, rest = nodes.equalities(statement.select.where, table.key.names, several=True)
+    equal, rest = nodes.equalities(statement.select.where, table.key.names, keep_duplicates=True)
     if len(equal) < len(table.key.names) or rest is None:
         raise ValidationError(messages.EXISTS_NEEDS_CONDITION)
     key = key_of(table, prepared, equal)
@@ -175,7 +175,7 @@ def key_of(table: Table, prepared: PreparedStatement, terms: Mapping[str, Term])
 
     Raises ValidationError if the type of a value differs from the type in the table's key schema.
     """
-    key = {name: prepared.values.of(terms[name]) for name in table.key.names}
+    key = {name: prepared.values.evaluate(terms[name]) for name in table.key.names}
     for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
         if kind not in key[name]:
             raise ValidationError(messages.key_type(name))
@@ -184,7 +184,7 @@ def key_of(table: Table, prepared: PreparedStatement, terms: Mapping[str, Term])
 
 def _exists(table: Table, rest: Term | None = None) -> Term:
     exists = CallTerm("attribute_exists", (PathTerm((table.key.names[0],)),), "")
-    return nodes.together([exists] if rest is None else [exists, rest]) or exists
+    return nodes.join_terms([exists] if rest is None else [exists, rest]) or exists
 
 
 def _guard(kind: type[WriteCondition], term: Term, prepared: PreparedStatement) -> WriteCondition:
@@ -249,7 +249,7 @@ def _returned_items(
     if returning == "NONE" or version is None:
         return []
     if returning.startswith("ALL"):
-        return [form.stored(version.body)]
+        return [form.from_body(version.body)]
     assert prepared.update is not None
     updated = prepared.update.compiled.updated(version.item)
     return [form.item(updated)] if updated else []

@@ -26,7 +26,7 @@ from keyplan import limits
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.values import attribute, encoding
 from keyplan.dynamodb.values.keybytes import HASH_SPACE, hash_of
-from keyplan.dynamodb.values.types import same_members
+from keyplan.dynamodb.values.types import equal_items
 from keyplan.engine.store import statements
 from keyplan.engine.store.rows import Log, StoreView, Transaction
 from keyplan.engine.streams import logs
@@ -146,7 +146,7 @@ def record(
     """
     stream = table.stream
     assert stream is not None
-    if old is not None and new is not None and old.size == new.size and same_members(old.item, new.item):
+    if old is not None and new is not None and old.size == new.size and equal_items(old.item, new.item):
         return
     version = new or old
     assert version is not None

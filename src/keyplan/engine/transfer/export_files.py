@@ -89,9 +89,9 @@ def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, ol
     """
     line: dict[str, Any] = {"Metadata": {"WriteTimestampMicros": {"N": str(round(written_at_s * 1e6))}}, "Keys": keys}
     if new is not None:
-        line["NewImage"] = encoding.WIRE.stored(new)
+        line["NewImage"] = encoding.WIRE.from_body(new)
     if old is not None:
-        line["OldImage"] = encoding.WIRE.stored(old)
+        line["OldImage"] = encoding.WIRE.from_body(old)
     return orjson.dumps(line) + b"\n"
 
 
