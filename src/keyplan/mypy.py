@@ -31,7 +31,7 @@ def _declares_pattern(decorator: Expression) -> bool:
     return isinstance(callee, (NameExpr, MemberExpr)) and callee.name == "transaction"
 
 
-class _BodiesOfPatterns(Plugin):
+class _PatternPlugin(Plugin):
     def get_additional_deps(self, file: MypyFile) -> list[tuple[int, str, int]]:
         """Add missing return annotations to the patterns in a file. mypy calls this method for each parsed file."""
         for statement in file.defs:
@@ -47,4 +47,4 @@ class _BodiesOfPatterns(Plugin):
 
 def plugin(_version: str) -> type[Plugin]:
     """Return the plugin class. mypy calls this function with its version."""
-    return _BodiesOfPatterns
+    return _PatternPlugin

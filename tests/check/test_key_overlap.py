@@ -26,10 +26,10 @@ from keyplan.design.keys.overlaps import keys_overlap
 from keyplan.design.keys.templates import BoundTemplate, parse
 
 FIELDS = {
-    "name": DeclaredField.of("name", str),
-    "user_id": DeclaredField.of("user_id", str),
-    "number": DeclaredField.of("number", int),
-    "uuid": DeclaredField.of("uuid", UUID),
+    "name": DeclaredField.from_annotation("name", str),
+    "user_id": DeclaredField.from_annotation("user_id", str),
+    "number": DeclaredField.from_annotation("number", int),
+    "uuid": DeclaredField.from_annotation("uuid", UUID),
 }
 PARTS = ("{name}", "{number:03d}", "{uuid}", "A#", "AB#", "USER#", "META", "1", "#")
 

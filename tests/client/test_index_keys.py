@@ -127,7 +127,7 @@ def test_only_named_fields_of_the_key_are_stored_as_attributes() -> None:
         at: datetime
         number: int
 
-    assert spec_of(Order).is_in_key_only == {"number"}
+    assert spec_of(Order).key_only_fields == {"number"}
     order = Order(customer="ada", at=datetime(2026, 1, 1, microsecond=5, tzinfo=UTC), number=7)
     with Engine.memory() as engine, keyplan.connect(engine=engine) as db:
         db.create(order)

@@ -150,7 +150,7 @@ def keys(entity: EntitySpec, bound: BoundKey) -> str:
     """Return a key's templates with attributes in place of fields, because a model does not contain field names."""
     text = bound.text
     for field in entity.fields.values():
-        if field.name not in entity.is_in_key_only:
+        if field.name not in entity.key_only_fields:
             text = re.sub(rf"(?<=\{{){field.name}(?=[:}}])", f"@{field.attribute}", text)
     return re.sub(r"_(?=[:}])", "", text)  # of names that a module or a key attribute has
 

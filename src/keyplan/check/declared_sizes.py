@@ -47,7 +47,7 @@ def min_item_bytes(entity: EntitySpec) -> int:
     """
     always = {part.attribute for part in entity.key.attributes}
     for name, field in entity.fields.items():
-        if not field.optional and not field.is_set and name not in entity.is_in_key_only:
+        if not field.optional and not field.is_set and name not in entity.key_only_fields:
             always.add(field.attribute)
     keys = sum(part.template.min_bytes for part in entity.key.attributes if part.template is not None)
     return keys + sum(len(attribute.encode()) for attribute in always)
@@ -55,7 +55,7 @@ def min_item_bytes(entity: EntitySpec) -> int:
 
 def max_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
     """Return the maximum size of an attribute value of this type in bytes, or None if it is unbounded."""
-    field = DeclaredField.of("value", annotation, info)
+    field = DeclaredField.from_annotation("value", annotation, info)
     bare, _ = without_none(annotation)
     origin = get_origin(bare) or bare
     if field.choices is not None:
@@ -159,7 +159,7 @@ def too_long_key(
         field = _longest_field(part, entity)
         yield rule.finding(
             entity.name,
-            f"writes of {entity.name} fail when {part.attribute} of {entity.schema.where(bound.index)} ({part.text})"
+            f"writes of {entity.name} fail when {part.attribute} of {entity.schema.label_of(bound.index)} ({part.text})"
             f" exceeds {limit:,} bytes; the declared lengths allow {allowed_bytes:,}",
             f"declare a smaller max_length or an ASCII pattern for {field}, or keep it out of the key",
             bound.place.at(part.text) if part.template else bound.place,
@@ -203,7 +203,7 @@ def _unbounded_key_field(
     return rule.finding(
         entity.name,
         f"{entity.name}.{name} has no max_length and can make {part.attribute} of"
-        f" {entity.schema.where(bound.index)} too long: writes over {limit:,} bytes fail",
+        f" {entity.schema.label_of(bound.index)} too long: writes over {limit:,} bytes fail",
         f"declare {name}: Annotated[str, Field(max_length={_fitting_length(template, limit)})]",
         bound.place.at(part.text) if part.template else entity.place.at(f"{name}:", width=len(name)),
         entity.place,

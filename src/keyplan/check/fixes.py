@@ -128,7 +128,7 @@ def _declarations(design: Design) -> Iterator[Place]:
 
 
 def _site(place: Place) -> _Site:
-    span = place.running.span() if place.running is not None else None
+    span = place.call_site.span() if place.call_site is not None else None
     return place.file, span or place.line
 
 
@@ -234,7 +234,7 @@ class _Source:
         """Return the call that declares the object at a source location. Raises _RefusedError if the call
         is not found.
         """
-        span = place.running.span() if place.running is not None else None
+        span = place.call_site.span() if place.call_site is not None else None
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call) and span == _span(node):
                 return node

@@ -271,5 +271,5 @@ def _open_range_capture(op: str, query_template: BoundTemplate, key_template: Bo
 def _first_characters(template: BoundTemplate) -> CharSet:
     """Return the possible first characters of the strings that a template produces."""
     if template.literal_prefix:
-        return CharSet.of(template.literal_prefix[0])
+        return CharSet.from_text(template.literal_prefix[0])
     return template.placeholders[0].encoding.first

@@ -123,7 +123,7 @@ class CapacityUse:
     @property
     def label(self) -> str:
         """The description of the table or index in messages, such as "table app" or "index by_owner"."""
-        return self.table.schema.where(self.index)
+        return self.table.schema.label_of(self.index)
 
     @property
     def place(self) -> Place:

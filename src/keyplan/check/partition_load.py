@@ -183,7 +183,7 @@ class HotKey:
     @property
     def label(self) -> str:
         """The description of the table or index in messages, such as "table app"."""
-        return self.table.schema.where(self.index)
+        return self.table.schema.label_of(self.index)
 
     @property
     def name(self) -> str:

@@ -44,7 +44,7 @@ class Reader:
         model: type[ReadModel] = spec.model if view is None else view
         fields = {name: stored for name, stored in spec.fields.items() if name in model.model_fields}
         # A field that is stored only in a key string is read from it, even if the key attribute has the field's name.
-        stored_fields = [field for field in fields.values() if field.name not in spec.is_in_key_only]
+        stored_fields = [field for field in fields.values() if field.name not in spec.key_only_fields]
         self._fields = [
             (field.name, field.attribute, field.type_code, plain_decoder(field), field.decode)
             for field in stored_fields
@@ -66,7 +66,7 @@ class Reader:
         self.expires = self._expiry is not None
         compiled_reader = item_reader(model, fields, self._validated, always_present=self._recoverable)
         self.entity: Callable[[Item], Entity] = (
-            self._validated if compiled_reader is None or spec.is_in_key_only & fields.keys() else compiled_reader
+            self._validated if compiled_reader is None or spec.key_only_fields & fields.keys() else compiled_reader
         )
         """A function that converts an item to an object. It raises UnreadableItemError if the item is invalid."""
 

@@ -77,7 +77,7 @@ def run_call(
     except AttributeError:
         raise TypeError(_not_a_call_text(call)) from None
     if options is not _DEFAULTS:
-        options.check(call.pattern.called)
+        options.check(call.pattern.call_text)
     if plan not in context.ready:
         yield from _prepare(context, plan)
     result: R = yield from _translate_errors(context, [plan], lambda: _program(context, call, plan, options, arguments))

@@ -227,7 +227,7 @@ def _read_stored(plan: Plan, item: Item | None, now_s: int) -> _StoredItem:
     for name, stored in fields.items():
         if stored.attribute not in item:
             values[name] = None  # even if the field has a default, because the service does not know it
-        elif entity is None or name in plan.entity.is_in_key_only:
+        elif entity is None or name in plan.entity.key_only_fields:
             values[name] = _single_value(stored, item)
         else:
             values[name] = getattr(entity, name)

@@ -255,7 +255,7 @@ class RangeReader:
         index = self.plan.index
         if index is None or index.kind != "GSI" or self.plan.hydrated:
             return error
-        fields = (field for name, field in spec.fields.items() if name not in spec.is_in_key_only)
+        fields = (field for name, field in spec.fields.items() if name not in spec.key_only_fields)
         read_fields = set(self.plan.fields_read(spec))
         required = (
             field for field in fields if field.name in read_fields and field.info.is_required() and not field.optional

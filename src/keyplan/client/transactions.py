@@ -162,7 +162,7 @@ def _values_after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | 
         return None
     if plan.operation == "PutItem":
         compiled = write_request(plan)
-        return {**compiled.entity(arguments).__dict__, **compiled.written(arguments)}
+        return {**compiled.entity(arguments).__dict__, **compiled.computed_values(arguments)}
     assert plan.key is not None, "an update names its item"
     after = dict(before or {})
     after.update({name: reader(source)(arguments) for part in plan.key.values for name, source in part.sources.items()})

@@ -71,7 +71,7 @@ def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], An
     """
     table, compiled, operation = context.table(plan.schema), write_request(plan), plan.operation
     request, add_time = compiled.request, context.arguments if compiled.uses_time else None
-    stored_entity = compiled.given if operation == "PutItem" and not compiled.sets_fields else None
+    stored_entity = compiled.read_item if operation == "PutItem" and not compiled.sets_fields else None
 
     def run(call: Call[Any]) -> Any:
         arguments = call.arguments
@@ -115,7 +115,9 @@ def _is_item_of_put(plan: Plan, arguments: Arguments, stored: Item | None) -> bo
         return False
     compiled = write_request(plan)
     entity = compiled.entity(arguments)
-    return _decoded_item(item_builder(plan.entity).item(entity, compiled.written(arguments))) == _decoded_item(stored)
+    return _decoded_item(item_builder(plan.entity).item(entity, compiled.computed_values(arguments))) == _decoded_item(
+        stored
+    )
 
 
 def _decoded_item(item: Item) -> dict[str, Any]:
@@ -147,7 +149,7 @@ def _result(plan: Plan, arguments: Arguments, response: Request) -> Any:
 def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
     """Return the entity that a put stored: the caller's entity with its new version and write timestamps."""
     compiled = write_request(plan)
-    entity, write_values = compiled.entity(arguments), compiled.written(arguments)
+    entity, write_values = compiled.entity(arguments), compiled.computed_values(arguments)
     if not write_values:
         return entity
     changes = {name: value for name, value in write_values.items() if getattr(entity, name) != value}

@@ -254,7 +254,7 @@ def _requests(plan: Plan, evaluated: float, matching_items: float) -> float:
         return float(len(source.values))
     if evaluated == matching_items:
         return 1.0
-    max_length = DeclaredField.of(name, annotation_of(source.values)).max_length
+    max_length = DeclaredField.from_annotation(name, annotation_of(source.values)).max_length
     return max(
         1.0, float(max_length) if max_length is not None else evaluated / matching_items if matching_items else 1.0
     )

@@ -173,24 +173,26 @@ class EntitySpec:
         if index is None:
             return self.key
         name = index.name if isinstance(index, Index) else index
-        return next((bound for bound in self.indexes if bound.index.name == name), None)
+        return next((bound_key for bound_key in self.indexes if bound_key.index.name == name), None)
 
-    def index_only_attributes(self, bound: BoundKey) -> list[BoundKeyAttribute]:
+    def index_only_attributes(self, bound_key: BoundKey) -> list[BoundKeyAttribute]:
         """Return the attributes of an index key that neither store a field nor belong to the primary key.
 
         Such attributes exist only for the index.
         """
         field_attributes = {stored.attribute for stored in self.fields.values()}
-        return [part for part in bound.attributes if part.attribute not in field_attributes.union(self.schema.key)]
+        return [part for part in bound_key.attributes if part.attribute not in field_attributes.union(self.schema.key)]
 
     @property
-    def is_in_key_only(self) -> frozenset[str]:
+    def key_only_fields(self) -> frozenset[str]:
         """The fields that are stored only as part of a primary key string, without a separate attribute."""
         if self.store_key_fields is True:
             return frozenset()
         templates = [part.template for part in self.key.attributes if part.template is not None]
         restored = {name for template in templates if template.reversible for name in template.fields}
-        parts = [part for bound in self.indexes for part in bound.attributes if part.attribute not in self.schema.key]
+        parts = [
+            part for bound_key in self.indexes for part in bound_key.attributes if part.attribute not in self.schema.key
+        ]
         return frozenset(
             restored - {part.field.name for part in parts if part.field is not None} - self.stored_key_fields
         )
@@ -340,12 +342,12 @@ def _check_model(model: type[Entity], place: Place) -> None:
             place=place.at(f"class {model.__name__}"),
             fix="define or import the names before the class, and not under TYPE_CHECKING",
         )
-    declared = model.__dict__.get("__keyplan__")
-    if isinstance(declared, EntitySpec):
+    spec = model.__dict__.get("__keyplan__")
+    if isinstance(spec, EntitySpec):
         raise DesignError(
-            f"{model.__name__} is an entity of table {declared.schema.name} already",
+            f"{model.__name__} is an entity of table {spec.schema.name} already",
             place=place,
-            other=declared.place,
+            other=spec.place,
             fix="make a subclass for the other table",
         )
     if model.model_config.get("extra") == "allow":
@@ -422,16 +424,16 @@ def _bind_primary_key(
                 place=key.place.at("only_if="),
                 fix="move `only_if` to the key of an index",
             )
-        bound = bind_key(key, None, schema, fields, model.__name__)
+        bound_key = bind_key(key, None, schema, fields, model.__name__)
         for name in store_key_fields if isinstance(store_key_fields, tuple) else ():
-            if name not in bound.fields:
+            if name not in bound_key.fields:
                 raise DesignError(
                     f"store_key_fields names {name!r}, which is not a field in the primary key of {model.__name__}",
                     place=place.at("store_key_fields="),
-                    fix=f"name fields of the key, {', '.join(bound.fields)}: all other fields are stored anyway",
+                    fix=f"name fields of the key, {', '.join(bound_key.fields)}: all other fields are stored anyway",
                 )
-        _check_key_attributes(bound, fields, model, store_key_fields=store_key_fields)
-        return bound
+        _check_key_attributes(bound_key, fields, model, store_key_fields=store_key_fields)
+        return bound_key
     plain = bind_stored_key(None, schema, fields, place)
     if plain is None:
         stored = {field.attribute for field in fields.values()}
@@ -446,7 +448,7 @@ def _bind_primary_key(
 
 
 def _check_key_attributes(
-    bound: BoundKey,
+    bound_key: BoundKey,
     fields: Mapping[str, StoredField],
     model: type[Entity],
     *,
@@ -454,7 +456,7 @@ def _check_key_attributes(
 ) -> None:
     """Raise DesignError if an attribute would store both a templated key and a field of the entity."""
     names_by_attribute = {stored.attribute: stored.name for stored in fields.values()}
-    for part in bound.attributes:
+    for part in bound_key.attributes:
         name = names_by_attribute.get(part.attribute)
         if name is None or (part.fields == (name,) and part.text == f"{{{name}}}"):
             continue
@@ -463,21 +465,23 @@ def _check_key_attributes(
             continue  # the field is stored only in the key string
         raise DesignError(
             f"{part.attribute} is to hold the key {part.text}, and {model.__name__}.{name} is stored there",
-            place=bound.place.at(part.text),
+            place=bound_key.place.at(part.text),
             fix=f'give the field another attribute: Annotated[..., Attribute("{name}_")], or rename the key attribute',
         )
 
 
-def _check_sparse_key(bound: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
+def _check_sparse_key(
+    bound_key: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]
+) -> None:
     """Raise DesignError if an index key has a condition, but each of its attributes is a stored field.
 
     Such attributes are never removed, so an item could never leave the index.
     """
     field_attributes = {stored.attribute for stored in fields.values()}
-    if bound.only_if is not None and all(part.attribute in field_attributes for part in bound.attributes):
+    if bound_key.only_if is not None and all(part.attribute in field_attributes for part in bound_key.attributes):
         raise DesignError(
             f"{model.__name__} cannot leave index {index.name}: its key there consists of fields that every item keeps",
-            place=bound.place.at("only_if="),
+            place=bound_key.place.at("only_if="),
             fix="give the index a separate key attribute with a template, or drop the condition",
         )
 
@@ -489,17 +493,17 @@ def _bind_index_keys(
     model: type[Entity],
     primary: BoundKey,
 ) -> list[BoundIndexKey]:
-    bound: list[BoundKey | None] = []
+    bound_keys: list[BoundKey | None] = []
     for index in schema.indexes:
         spec = key_specs.get(index.name)
         if spec is not None:
             bound_key = bind_key(spec, index, schema, fields, model.__name__)
             _check_key_attributes(bound_key, fields, model, store_key_fields=True)
             _check_sparse_key(bound_key, index, fields, model)
-            bound.append(bound_key)
+            bound_keys.append(bound_key)
         else:
-            bound.append(bind_stored_key(index, schema, fields, primary.place, primary))
-    return [index_key for index_key in bound if isinstance(index_key, BoundIndexKey)]
+            bound_keys.append(bind_stored_key(index, schema, fields, primary.place, primary))
+    return [index_key for index_key in bound_keys if isinstance(index_key, BoundIndexKey)]
 
 
 def _bind_unique(

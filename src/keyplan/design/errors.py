@@ -67,7 +67,7 @@ class Place:
     """The offset of the first marked character in `text`."""
     width: int = 0
     """The number of marked characters. If it is 0, the caret marks the rest of `text`."""
-    running: CallSite | None = field(default=None, compare=False, repr=False)
+    call_site: CallSite | None = field(default=None, compare=False, repr=False)
     """The call that made the declaration. Its position in the source is determined only when a message shows the
     location.
     """
@@ -104,7 +104,7 @@ def _frame() -> FrameType:
 def calling_place() -> Place:
     """Return the location of the user code that called this package."""
     frame = _frame()
-    return Place(frame.f_code.co_filename, frame.f_lineno, running=CallSite(frame.f_code, frame.f_lasti))
+    return Place(frame.f_code.co_filename, frame.f_lineno, call_site=CallSite(frame.f_code, frame.f_lasti))
 
 
 def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
@@ -115,7 +115,7 @@ def traceback_place(traceback: TracebackType | None, file: str) -> Place | None:
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if code.co_filename == file:
-            place = Place(file, traceback.tb_lineno, running=CallSite(code, traceback.tb_lasti))
+            place = Place(file, traceback.tb_lineno, call_site=CallSite(code, traceback.tb_lasti))
         traceback = traceback.tb_next
     return place
 
@@ -169,7 +169,7 @@ def _find_call(place: Place) -> tuple[int, str, int, int]:
 
     If the position of the call is unknown, the caret marks the whole line.
     """
-    span = place.running.span() if place.running is not None else None
+    span = place.call_site.span() if place.call_site is not None else None
     number = place.line if span is None else span[0]
     source = _line(place.file, number)
     if span is None:
@@ -184,7 +184,7 @@ def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
     """Yield a tuple for each line of a declaration: the line number, the source, the first column and the
     last column.
     """
-    span = place.running.span() if place.running is not None else None
+    span = place.call_site.span() if place.call_site is not None else None
     if span is None:
         for number in range(place.line, place.line + _LINES_OF_A_DECLARATION):
             source = _line(place.file, number)

@@ -220,7 +220,7 @@ class Schema:
         """Return the index with this name, or None if the table does not have such an index."""
         return next((index for index in self.indexes if index.name == name), None)
 
-    def where(self, index: Index | None) -> str:
+    def label_of(self, index: Index | None) -> str:
         """Return the name of an index, or of the table if `index` is None, for use in messages."""
         return f"table {self.name}" if index is None else f"index {index.name}"
 

@@ -115,10 +115,10 @@ class Volume:
                 raise invalid_option(option, getattr(self, option), "not a mapping", f'write {option}={{"field": ...}}')
         if not (self.bytes is None or isinstance(self.bytes, Bytes)):
             refuse(f"bytes={self.bytes!r} is not a Bytes object", f"write bytes=Bytes({self.bytes!r})")
-        for name, declared in self.distinct.items():
-            if not (isinstance(declared, Distinct) or _is_whole(declared) or _are_shares(declared)):
+        for name, distribution in self.distinct.items():
+            if not (isinstance(distribution, Distinct) or _is_whole(distribution) or _are_shares(distribution)):
                 refuse(
-                    f"distinct[{name!r}]={declared!r} does not say how {name} varies",
+                    f"distinct[{name!r}]={distribution!r} does not say how {name} varies",
                     'give a number of values, Distinct(...), or the share of each value: {"open": 0.1, "done": 0.9}',
                 )
         for name, share in self.present.items():
@@ -127,18 +127,18 @@ class Volume:
 
     def values_of(self, name: str) -> Distinct | None:
         """Return the distribution of a field's values, or None if it is not declared."""
-        declared = self.distinct.get(name)
-        if declared is None or isinstance(declared, Distinct):
-            return declared
-        if isinstance(declared, (int, float)):
-            return Distinct(int(declared))
-        return Distinct(len(declared), max(declared.values()) / sum(declared.values()))
+        distribution = self.distinct.get(name)
+        if distribution is None or isinstance(distribution, Distinct):
+            return distribution
+        if isinstance(distribution, (int, float)):
+            return Distinct(int(distribution))
+        return Distinct(len(distribution), max(distribution.values()) / sum(distribution.values()))
 
     def share_of(self, name: str, value: object) -> float | None:
         """Return the declared share of items that have this value in the field, or None if it is not declared."""
-        declared = self.distinct.get(name)
-        if isinstance(declared, Mapping):
-            return declared.get(value, 0.0) / sum(declared.values())
+        distribution = self.distinct.get(name)
+        if isinstance(distribution, Mapping):
+            return distribution.get(value, 0.0) / sum(distribution.values())
         known_values = self.values_of(name)
         return None if known_values is None else 1 / max(1, known_values.count)
 

@@ -393,7 +393,7 @@ def _is_field_of(spec: EntitySpec, attribute: str) -> bool:
 
 def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
     """Yield the fields that have their own attribute. Fields that are stored only as a part of a key are omitted."""
-    hidden = spec.is_in_key_only
+    hidden = spec.key_only_fields
     return (field for name, field in spec.fields.items() if name not in hidden)
 
 

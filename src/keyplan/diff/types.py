@@ -159,7 +159,7 @@ def _single_losses(pair: _TypePair, old: Any, new: Any) -> Iterator[Loss]:
 
 def _values(annotation: Any) -> tuple[Any, ...] | None:
     """Return the stored values of all members of an Enum or Literal type, or None for other types."""
-    declared = DeclaredField.of("", annotation)
+    declared = DeclaredField.from_annotation("", annotation)
     return None if declared.choices is None else declared.stored_choices
 
 
@@ -322,7 +322,10 @@ def _code(kind: Any) -> str:
 
 
 def _limit_losses(pair: _TypePair) -> Iterator[Loss]:
-    old_field, new_field = DeclaredField.of("", pair.old, pair.old_info), DeclaredField.of("", pair.new, pair.new_info)
+    old_field, new_field = (
+        DeclaredField.from_annotation("", pair.old, pair.old_info),
+        DeclaredField.from_annotation("", pair.new, pair.new_info),
+    )
     if new_field.choices is not None:
         return
     for name, word, sign in _BOUNDS:

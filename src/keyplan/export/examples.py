@@ -282,7 +282,7 @@ def example(annotation: Any, name: str, scope: Scope = _FIRST) -> Any:
 
 def _fitting(value: Any, annotation: Any, name: str, scope: Scope, info: FieldInfo | None = None) -> Any:
     """Return a value if it satisfies the declared constraints, otherwise a similar value that does."""
-    declared = DeclaredField.of(name, annotation, info)
+    declared = DeclaredField.from_annotation(name, annotation, info)
     if type(value) is str and declared.choices is None:
         turn = scope.turn + (crc32(name.encode()) % _VARIETY if scope.whole else 0)
         return _matching(declared, turn) if declared.pattern is not None else _of_length(value, declared)

@@ -79,7 +79,7 @@ def explain_consumer(consumer: Consumer, table: Table, findings: Sequence[Findin
 def _starts(consumer: Consumer, table: Table) -> Iterator[str]:
     yield f"{' or '.join(_EVENTS[event] for event in _EVENTS if event in consumer.events)} items of these entities"
     yield f"filter: {_filter_text(consumer)}"
-    images = " and ".join(sorted(consumer.needs, reverse=True))
+    images = " and ".join(sorted(consumer.needed_images, reverse=True))
     yield f"needs the {images} image; the stream has {table.schema.stream or 'none: the table has no stream'}"
 
 

@@ -163,7 +163,7 @@ def _unique(items: Iterable[dict[str, Any]], key: Sequence[str]) -> Iterator[dic
 
 def _attributes(entity: EntitySpec, samples: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield the name and type of each non-key attribute."""
-    stored = [field for field in entity.fields.values() if field.name not in entity.is_in_key_only]
+    stored = [field for field in entity.fields.values() if field.name not in entity.key_only_fields]
     types = {field.attribute: field.type_code for field in stored}
     index_types = {
         part.attribute: part.type_code for bound in entity.indexes for part in entity.index_only_attributes(bound)

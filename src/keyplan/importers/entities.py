@@ -258,7 +258,7 @@ class _Planner:
         for part in parts:
             kind = self._kind_of(part, attribute)
             kinds[part.field] = datetime if kinds.get(part.field) is datetime else kind
-        bound = template.bind({name: DeclaredField.of(name, kind) for name, kind in kinds.items()})
+        bound = template.bind({name: DeclaredField.from_annotation(name, kind) for name, kind in kinds.items()})
         texts = [item[attribute].get("S") for item in self._source.samples if attribute in item]
         if len(texts) < len(self._source.samples) and attribute in self._table.key:
             return False

@@ -156,9 +156,9 @@ class FileCheckpoints:
             lease = _lease_of(consumer, shard, leases.get(shard, {}))
             if not lease.is_free(runner, now_s):
                 return None
-            acquired = replace(lease, owner=runner, until_s=until_s, fence=lease.fence + 1)
-            leases[shard] = _plain(acquired)
-            return acquired
+            new_lease = replace(lease, owner=runner, until_s=until_s, fence=lease.fence + 1)
+            leases[shard] = _plain(new_lease)
+            return new_lease
 
         return self._change(consumer, change)
 

@@ -145,7 +145,7 @@ class BoundConsumer:
 
     def needs_more_than(self, view: str) -> bool:
         """Return True if the consumer needs an image that a stream with this view type does not contain."""
-        return not self.declared.needs <= IMAGES.get(view, frozenset())
+        return not self.declared.needed_images <= IMAGES.get(view, frozenset())
 
     def call_handler(self, changes: list[ItemChange[Any]]) -> None:
         """Call the consumer's function with the list of changes or, if it does not accept lists, once for
@@ -293,7 +293,7 @@ def check_views(consumer: BoundConsumer, shards: Sequence[Shard], streams: Seque
     views = {stream.arn: stream.view for stream in streams}
     for shard in shards:
         if consumer.needs_more_than(views[shard.arn]):
-            needs = " and ".join(sorted(consumer.declared.needs))
+            needs = " and ".join(sorted(consumer.declared.needed_images))
             raise ConsumerSetupError(
                 f"{consumer.name} needs the {needs} image of items, and stream {shard.arn} has {views[shard.arn]}:"
                 " a stream's view cannot be altered; switch it off, and on again with the view that is needed"

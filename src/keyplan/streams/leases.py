@@ -101,11 +101,11 @@ class Leases:
         for lease in state.leases.values():
             if lease.owner == self.runner and lease.shard not in held_shards:
                 now_s = self._clock.now()
-                acquired = self._checkpoints.acquire(
+                new_lease = self._checkpoints.acquire(
                     consumer.name, lease.shard, self.runner, now_s, now_s + self.lease_s
                 )
-                if acquired is not None:
-                    self._checkpoints.release(acquired)
+                if new_lease is not None:
+                    self._checkpoints.release(new_lease)
 
     def _close_lost_shards(self, consumer: BoundConsumer, state: ConsumerState, streams: Sequence[TableStream]) -> int:
         """Close the consumer's leases for shards that no longer exist, and report that their unread records are lost.
@@ -127,10 +127,10 @@ class Leases:
             if not is_removed(self._call, arn, name):
                 continue
             now_s = self._clock.now()
-            acquired = self._checkpoints.acquire(consumer.name, lease.shard, self.runner, now_s, now_s + self.lease_s)
-            if acquired is not None:
-                self._checkpoints.release(replace(acquired, done=True))
-                after = None if acquired.position is None else str(acquired.position)
+            new_lease = self._checkpoints.acquire(consumer.name, lease.shard, self.runner, now_s, now_s + self.lease_s)
+            if new_lease is not None:
+                self._checkpoints.release(replace(new_lease, done=True))
+                after = None if new_lease.position is None else str(new_lease.position)
                 self._notify(Gap((consumer.name,), arn, name, after))
                 closed_count += 1
         return closed_count

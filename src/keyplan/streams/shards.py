@@ -119,7 +119,7 @@ class ShardReader:
         self._deliver(group, counts)
         self._split_group(group)
         # An empty page of a closed shard does not mark its end. Only a missing iterator does.
-        return bool(page.records) or page.ended or group.cursor.shard.ends is not None
+        return bool(page.records) or page.is_last or group.cursor.shard.ends is not None
 
     def _read(self, group: ConsumerGroup, limit: int) -> RecordsPage | None:
         try:
@@ -138,13 +138,13 @@ class ShardReader:
 
     def _distribute(self, group: ConsumerGroup, page: RecordsPage, counts: Counts) -> None:
         shard = group.cursor.shard
-        if page.gap:
+        if page.has_gap:
             counts.gaps += 1
             after = group.tracks[0].position
             names = tuple(track.consumer.name for track in group.tracks)
             self.notify(Gap(names, shard.arn, shard.name, None if after is None else str(after)))
         counts.read += len(page.records)
-        group.has_ended = page.ended
+        group.has_ended = page.is_last
         records = [self.sorter.sort(record) for record in page.records]
         for track in group.tracks:
             track.add_records(records, counts)
@@ -179,10 +179,10 @@ class ShardReader:
 
     def _split_group(self, group: ConsumerGroup) -> None:
         """Move consumers with unhandled records to separate groups, so that they do not delay the others."""
-        waiting = [track for track in group.tracks if not track.is_idle]
-        if waiting and len(waiting) < len(group.tracks):
+        waiting_tracks = [track for track in group.tracks if not track.is_idle]
+        if waiting_tracks and len(waiting_tracks) < len(group.tracks):
             group.tracks = [track for track in group.tracks if track.is_idle]
-            self.groups += [ConsumerGroup(group.cursor.clone(), [track], group.has_ended) for track in waiting]
+            self.groups += [ConsumerGroup(group.cursor.clone(), [track], group.has_ended) for track in waiting_tracks]
 
     def _finish(self, group: ConsumerGroup) -> None:
         for track in group.tracks:

@@ -237,9 +237,9 @@ class RecordsPage:
     """A page of records from a shard, in order and without duplicates."""
 
     records: list[StreamRecord]
-    ended: bool
+    is_last: bool
     """True if the shard is closed and has no further records."""
-    gap: bool = False
+    has_gap: bool = False
     """True if records before this page were trimmed before the runner read them."""
 
 
@@ -274,7 +274,7 @@ class ShardCursor:
                 response = self.call("GetRecords", {"ShardIterator": self.iterator, "Limit": limit})
             except ServiceError as error:
                 if error.code == "ResourceNotFoundException":
-                    return RecordsPage([], ended=True, gap=self._was_unread())
+                    return RecordsPage([], is_last=True, has_gap=self._was_unread())
                 if error.code not in {"ExpiredIteratorException", "TrimmedDataAccessException"}:
                     raise
                 self.iterator = None
@@ -323,4 +323,4 @@ class ShardCursor:
         if records:
             self.position = records[-1].sequence
         self.iterator = response.get("NextShardIterator")
-        return RecordsPage(records, ended=self.iterator is None, gap=gap)
+        return RecordsPage(records, is_last=self.iterator is None, has_gap=gap)

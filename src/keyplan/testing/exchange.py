@@ -96,8 +96,8 @@ def run(steps: Steps) -> Parsed:
         try:
             step = steps.send(result)
         except StopIteration as end:
-            returned: Parsed = end.value
-            return returned
+            response: Parsed = end.value
+            return response
         result = step()
 
 
@@ -108,8 +108,8 @@ async def run_async(steps: Steps) -> Parsed:
         try:
             step = steps.send(result)
         except StopIteration as end:
-            returned: Parsed = end.value
-            return returned
+            response: Parsed = end.value
+            return response
         result = await step()
 
 

@@ -77,7 +77,7 @@ def test_the_annotation_determines_the_accepted_changes() -> None:
 
 @pytest.mark.parametrize(("number", "needs"), [(0, {"old", "new"}), (1, {"old", "new"}), (2, {"old", "new"})])
 def test_events_determine_the_required_images(number: int, needs: set[str]) -> None:
-    assert app.consumers[number].needs == needs
+    assert app.consumers[number].needed_images == needs
 
 
 def test_inserts_need_the_new_image_only() -> None:
@@ -95,7 +95,7 @@ def test_inserts_need_the_new_image_only() -> None:
     def gone(change: Removed[Thing] | Expired[Thing]) -> None:
         """Take it."""
 
-    assert [consumer.needs for consumer in table.consumers] == [{"new"}, {"old"}]
+    assert [consumer.needed_images for consumer in table.consumers] == [{"new"}, {"old"}]
 
 
 def test_a_consumer_remains_a_callable_function() -> None:

@@ -106,15 +106,15 @@ def test_a_reversible_text_is_decoded_at_the_precision_of_its_format(
         assert timedelta(0) <= value - back < UNITS[encoding.rounds_to]
     elif encoding.reversible:
         assert back == (value.astimezone(UTC) if isinstance(value, datetime) else value)
-        assert encoding.exact(value)
+        assert encoding.is_exact(value)
 
 
 def test_timestamps_in_a_repeated_hour_have_different_texts() -> None:
     twice = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
     texts = [encoding_of("at", "utc_s").encode(timestamp) for timestamp in (twice, twice.replace(fold=1))]
     assert texts == ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]
-    assert encoding_of("at", "utc_s").exact(twice)
-    assert not encoding_of("at", "utc_s").exact(twice.replace(microsecond=1))
+    assert encoding_of("at", "utc_s").is_exact(twice)
+    assert not encoding_of("at", "utc_s").is_exact(twice.replace(microsecond=1))
 
 
 @settings(deadline=None)
@@ -348,8 +348,8 @@ def test_a_timestamp_group_decodes_to_its_first_timestamp_in_utc() -> None:
     )]  # fmt: skip
     assert starts == [datetime(2025, 1, 1, tzinfo=UTC)] * 5
     assert all(start == other for start, other in pairwise(starts))
-    assert encoding_of("at", "date").exact(datetime(2025, 1, 1, tzinfo=UTC))
-    assert not encoding_of("at", "date").exact(datetime(2025, 1, 1, 1, tzinfo=UTC))
+    assert encoding_of("at", "date").is_exact(datetime(2025, 1, 1, tzinfo=UTC))
+    assert not encoding_of("at", "date").is_exact(datetime(2025, 1, 1, 1, tzinfo=UTC))
 
 
 PATTERNS = (

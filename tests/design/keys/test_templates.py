@@ -493,7 +493,7 @@ class Model(pydantic.BaseModel):
     long: str = pydantic.Field(max_length=7)
 
 
-MODEL = {name: DeclaredField.of(name, info.annotation, info) for name, info in Model.model_fields.items()}
+MODEL = {name: DeclaredField.from_annotation(name, info.annotation, info) for name, info in Model.model_fields.items()}
 
 
 @pytest.mark.parametrize(
@@ -522,8 +522,10 @@ def test_a_field_is_declared_by_its_annotation(expected: DeclaredField) -> None:
 
 
 def test_a_field_can_be_declared_without_a_model() -> None:
-    assert DeclaredField.of("u", UserId | None) == DeclaredField("u", str, optional=True)
-    assert DeclaredField.of("c", Annotated[str, pydantic.Field(max_length=3)]) == DeclaredField("c", str, max_length=3)
+    assert DeclaredField.from_annotation("u", UserId | None) == DeclaredField("u", str, optional=True)
+    assert DeclaredField.from_annotation("c", Annotated[str, pydantic.Field(max_length=3)]) == DeclaredField(
+        "c", str, max_length=3
+    )
 
 
 def test_a_union_of_types_has_no_text() -> None:

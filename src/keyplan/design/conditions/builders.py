@@ -155,8 +155,8 @@ class KeyCondition:
 
         DynamoDB still reads the other items and charges for them.
         """
-        added = check_condition(condition, ".filter")
-        return replace(self, filter_condition=join_conditions(self.filter_condition, added))
+        new_filter = check_condition(condition, ".filter")
+        return replace(self, filter_condition=join_conditions(self.filter_condition, new_filter))
 
     def with_sort(self, sort: KeyCondition) -> KeyCondition:
         """Return this condition combined with a sort key condition.
@@ -165,15 +165,15 @@ class KeyCondition:
         """
         refuse_twice(self.range and sort.range, "range over the sort key")
         refuse_twice(self.sort_text and sort.sort_text, "text of the sort key")
-        joined = replace(
+        condition = replace(
             self,
             sort=merge_fields(self.sort, sort.sort),
             range=self.range or sort.range,
             sort_text=self.sort_text or sort.sort_text,
             places={**sort.places, **self.places},
         )
-        refuse_both_forms(joined.sort or joined.range, joined.sort_text, "sort key")
-        return joined
+        refuse_both_forms(condition.sort or condition.range, condition.sort_text, "sort key")
+        return condition
 
     def __and__(self, other: object) -> NoReturn:
         refuse_join("pk", other)
@@ -376,7 +376,7 @@ class ItemWrite:
     version: Source = None
     assumed: dict[str, Source] = field(default_factory=dict)
     """The field values that the stored item is expected to have, as declared with `.assuming(...)`."""
-    whole: Source = None
+    item: Source = None
     """The complete item to write, or None if the write has a key and changes instead."""
     replaceable: Condition | None = None
     """The condition under which a create may replace an existing item."""
@@ -497,7 +497,7 @@ class ItemWrite:
         refuse_truth()
 
     def __repr__(self) -> str:
-        text = f"item({arguments_text(self.key) if self.whole is None else repr(self.whole)})"
+        text = f"item({arguments_text(self.key) if self.item is None else repr(self.item)})"
         for action in self.actions:
             text += f".{action.word}({action.path!r}{', ...' * (action.name != 'remove')})"
         if self.assumed:
@@ -533,5 +533,5 @@ def item(*entity: object, **fields: object) -> ItemWrite:
                 f"item(...) is given {entity[0]!r} and other arguments",
                 "write item(task) for a whole item, or name every field: item(user_id=user_id, task_id=task_id)",
             )
-        return ItemWrite(whole=entity[0])
+        return ItemWrite(item=entity[0])
     return ItemKey(key=dict(fields), places=calling_places(fields))

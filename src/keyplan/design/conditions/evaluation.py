@@ -61,13 +61,13 @@ def with_values(condition: Condition, value: Callable[[Source], Any]) -> Conditi
             for choice in condition.choices
         ]
         return InCondition(_with_values(condition.operand, value), tuple(chain.from_iterable(choices)))
-    first, *others = (_with_values(operand, value) for operand in condition.operands())
+    first, *rest = (_with_values(operand, value) for operand in condition.operands())
     if isinstance(condition, CompareCondition):
-        return CompareCondition(condition.op, first, *others)
+        return CompareCondition(condition.op, first, *rest)
     if isinstance(condition, BetweenCondition):
-        return BetweenCondition(first, *others)
+        return BetweenCondition(first, *rest)
     assert isinstance(condition, FunctionCondition), "all kinds of conditions are handled"
-    return FunctionCondition(condition.name, first, *others)
+    return FunctionCondition(condition.name, first, *rest)
 
 
 def fill(condition: Condition, arguments: Mapping[str, Any]) -> Condition:

@@ -71,7 +71,7 @@ def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[Argume
     The type of a parameter comes from its annotation, or from the field that it is compared with or assigned to. An
     argument that is a whole item, or whose attributes the pattern uses, must be an instance of the annotated class.
     """
-    expected: dict[str, Any] = {}
+    expected_types: dict[str, Any] = {}
     instances: dict[str, ArgumentCheck] = {}
     if isinstance(plan.item, Param) and not plan.item._path:
         is_batch = plan.operation == "BatchWriteItem"
@@ -85,10 +85,10 @@ def argument_checks(plan: Plan, parameters: Mapping[str, Param]) -> tuple[Argume
             if isinstance(model, type) and issubclass(model, BaseModel):
                 instances.setdefault(values._name, instance_check(values._name, model, is_collection=False))
         else:
-            declared = declared_type(values, field_type, is_repeated=isinstance(source, Each))
-            if expected.get(values._name) is None or type_check(expected[values._name]) is None:
-                expected[values._name] = declared
-    checks = build_checks({name: kind for name, kind in expected.items() if name not in instances})
+            parameter_type = declared_type(values, field_type, is_repeated=isinstance(source, Each))
+            if expected_types.get(values._name) is None or type_check(expected_types[values._name]) is None:
+                expected_types[values._name] = parameter_type
+    checks = build_checks({name: kind for name, kind in expected_types.items() if name not in instances})
     patched = {check.source._name for check in plan.actions if check.optional and isinstance(check.source, Param)}
     return (*instances.values(), *(allow_unset(check) if check.parameter in patched else check for check in checks))
 
@@ -144,10 +144,10 @@ def _is_object(model: type) -> TypeCheck:
     return lambda value: isinstance(value, (model, *CALL_SOURCES))
 
 
-def build_checks(expected: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
-    """Return a check for each parameter whose type can be checked. `expected` maps parameter names to types."""
+def build_checks(expected_types: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
+    """Return a check for each parameter whose type can be checked. `expected_types` maps parameter names to types."""
     checks = []
-    for name, annotation in expected.items():
+    for name, annotation in expected_types.items():
         accepts = type_check(annotation)
         if accepts is not None:
             checks.append(ArgumentCheck(name, annotation, _exact_types(annotation), accepts))
@@ -184,8 +184,8 @@ def _typed_sources(plan: Plan) -> Iterator[tuple[Source, Any]]:
 
 
 def _change_sources(plan: Plan, fields: Mapping[str, StoredField]) -> Iterator[tuple[Source, Any]]:
-    checked = {name for effect in plan.effects for name in effect.sources}
-    yield from ((source, fields[name].annotation) for name, source in plan.assumed.items() if name not in checked)
+    effect_fields = {name for effect in plan.effects for name in effect.sources}
+    yield from ((source, fields[name].annotation) for name, source in plan.assumed.items() if name not in effect_fields)
     yield plan.version, int
     for action in plan.actions:
         yield from ((part, _PART) for part in action.path.parts)
@@ -270,7 +270,7 @@ def compared_types(condition: Condition | None, fields: Mapping[str, StoredField
         yield condition.argument, _prefix_type(kind) if condition.name == "begins_with" else _part_type(kind)
         return
     operands = condition.operands()
-    compared_field = next((compared for compared in operands if isinstance(compared, (FieldPath, FieldSize))), None)
+    compared_field = next((candidate for candidate in operands if isinstance(candidate, (FieldPath, FieldSize))), None)
     kind = object
     if isinstance(compared_field, FieldSize):
         kind = _NUMBER
@@ -330,9 +330,9 @@ def _class_check(kind: type, parts: tuple[Any, ...]) -> TypeCheck | None:
         return lambda value: isinstance(value, kind) or is_choice(value)
     if issubclass(kind, _NUMBERS):
         return _number_check(kind)
-    accepted = next((candidate for base, candidate in _SCALARS if issubclass(kind, base)), None)
-    if accepted is not None:
-        return lambda value: isinstance(value, accepted)
+    accepted_types = next((candidate for base, candidate in _SCALARS if issubclass(kind, base)), None)
+    if accepted_types is not None:
+        return lambda value: isinstance(value, accepted_types)
     return _members_check(parts) if issubclass(kind, Iterable) else None
 
 

@@ -118,7 +118,7 @@ class Consumer:
     place: Place
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needed_images(self) -> frozenset[str]:
         """The item images that the consumer needs: "old", "new" or both."""
         needed = set()
         if self.events & {"modified", "removed", "expired"}:
@@ -187,10 +187,10 @@ def build_consumer(
 def _check_values(function: Callable[..., Any], filter: ChangeFilter | None, entity: EntitySpec, place: Place) -> None:
     """Raise DesignError if a change filter requires a value that its field can never have."""
     if isinstance(filter, Changed):
-        compared = [(filter.becomes, entity.fields[filter.field].annotation)]
+        comparisons = [(filter.becomes, entity.fields[filter.field].annotation)]
     else:
-        compared = list(compared_types(filter, entity.fields))
-    for value, kind in compared:
+        comparisons = list(compared_types(filter, entity.fields))
+    for value, kind in comparisons:
         accepts = type_check(kind)
         if not isinstance(value, (Operand, Condition)) and accepts is not None and not accepts(value):
             raise DesignError(

@@ -316,11 +316,11 @@ def _check_unset(pattern: Pattern[..., Any]) -> None:
     if isinstance(terms, ItemWrite):
         actions = tuple(replace(action, source=None) if action.optional else action for action in terms.actions)
         terms = replace(terms, actions=actions)
-    unset = next((param for param in params_in(terms) if may_be_unset(param)), None)
-    if unset is not None:
+    unset_parameter = next((param for param in params_in(terms) if may_be_unset(param)), None)
+    if unset_parameter is not None:
         raise DesignError(
-            f"{pattern.name} uses {unset!r}, which may be UNSET, outside of patch",
-            place=pattern.place.at(unset._name),
+            f"{pattern.name} uses {unset_parameter!r}, which may be UNSET, outside of patch",
+            place=pattern.place.at(unset_parameter._name),
             fix="pass it to .patch(...), or remove Unset from its annotation",
         )
 
@@ -336,7 +336,7 @@ def _single_sources(terms: KeyCondition | ItemWrite) -> Iterator[Source]:
     else:
         conditions = [terms.required, terms.replaceable]
         yield from (action.source for action in terms.actions)
-        yield from (terms.whole, terms.version, *terms.assumed.values())
+        yield from (terms.item, terms.version, *terms.assumed.values())
     paths: list[FieldPath] = [path for condition in conditions for path in paths_of(condition)]
     yield from (source for condition in conditions for source in sources_of(condition))
     yield from (part for path in paths for part in path.parts)

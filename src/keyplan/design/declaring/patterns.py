@@ -395,14 +395,14 @@ class Pattern(Generic[P, R]):
     def _terms_without(self, absent: frozenset[Any]) -> Any:
         terms = self._terms
         if not isinstance(terms, ItemWrite):
-            return without_absent(self.called, self.plan, terms, absent)
+            return without_absent(self.call_text, self.plan, terms, absent)
         actions = [action for number, action in enumerate(terms.actions) if number not in absent]
         return replace(
             terms, actions=tuple(replace(action, optional=False) for action in actions), is_empty_patch=not actions
         )
 
     @property
-    def called(self) -> str:
+    def call_text(self) -> str:
         """The text that error messages use for a call to the pattern, such as `tasks_due()`."""
         return f"{self.name}()"
 
@@ -416,14 +416,14 @@ class Pattern(Generic[P, R]):
 
         Raises TypeError for missing or unknown arguments, and for a value of the wrong type in a key or condition.
         """
-        arguments = self._bound(args, kwargs)
+        arguments = self._bind(args, kwargs)
         for check in self.argument_checks:
             value = arguments[check.parameter]
             if type(value) not in check.exact and not check.accepts(value):
-                raise check.error(self.called, value)
+                raise check.error(self.call_text, value)
         return arguments
 
-    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if len(args) > len(self._names):
             raise TypeError(f"{self.name}() takes {len(self._names)} arguments, {len(args)} were given")
         arguments = dict(zip(self._names, args, strict=False))
@@ -467,7 +467,7 @@ def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
             tests = (f"a{number}.__class__ is not kind{number}", f"type(a{number}) not in exact{number}")
             lines += [
                 f"    if {' and '.join(tests)} and not accepts{number}(a{number}):",
-                f"        raise error{number}({pattern.called!r}, a{number})",
+                f"        raise error{number}({pattern.call_text!r}, a{number})",
             ]
     arguments = f"{{{', '.join(members)}}}"
     if pattern.optional or pattern._patched:
@@ -475,9 +475,9 @@ def _call_maker(pattern: Pattern[..., Any]) -> Callable[..., Any]:
     else:  # takes half the time of calling the class
         lines += ["    call = new(call_type)", "    call.pattern = pattern", f"    call.arguments = {arguments}"]
         lines.append("    return call")
-    head = f"def made({', '.join(f'a{number}' for number in range(len(pattern.parameters)))}):"
+    head = f"def build_call({', '.join(f'a{number}' for number in range(len(pattern.parameters)))}):"
     exec("\n".join([head, *lines]), scope)  # noqa: S102 - the source contains only parameter names, formatted by repr
-    maker: Callable[..., Any] = scope["made"]
+    maker: Callable[..., Any] = scope["build_call"]
     return maker
 
 

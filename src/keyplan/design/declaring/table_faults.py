@@ -154,16 +154,16 @@ _PROJECTED_PER_INDEX = 20
 
 def _bound_keys(table: DeclaredTable) -> Iterator[tuple[str, BoundKey]]:
     for entity in table.entities:
-        for bound in (entity.key, *entity.indexes):
-            yield entity.name, bound
+        for bound_key in (entity.key, *entity.indexes):
+            yield entity.name, bound_key
 
 
 def _key_type_faults(table: DeclaredTable) -> Iterator[Fault]:
     types: dict[str, tuple[str, str, BoundKey]] = {}
-    for entity, bound in _bound_keys(table):
-        for part in bound.attributes:
+    for entity, bound_key in _bound_keys(table):
+        for part in bound_key.attributes:
             code = part.type_code
-            owner = table.schema.where(bound.index)
+            owner = table.schema.label_of(bound_key.index)
             if code not in KEY_TYPES:
                 yield Fault(
                     "KP101",
@@ -171,8 +171,8 @@ def _key_type_faults(table: DeclaredTable) -> Iterator[Fault]:
                     f" {_TYPES.get(code, code)}: keys are String, Number or Binary",
                     "store the field as plain data, and make the key a String that exists only while the item"
                     ' belongs in the index: key("ACTIVE", ..., only_if=F.active == True)',
-                    bound.place,
-                    table.schema.place_of(bound.index),
+                    bound_key.place,
+                    table.schema.place_of(bound_key.index),
                 )
             elif part.attribute in types and types[part.attribute][0] != code:
                 other_code, other_entity, other_key = types[part.attribute]
@@ -181,10 +181,10 @@ def _key_type_faults(table: DeclaredTable) -> Iterator[Fault]:
                     f"{part.attribute} is {code} for {entity} and {other_code} for {other_entity}: a key attribute has"
                     " one type, and writes of the other type fail",
                     "give both fields the same type, or separate key attributes",
-                    bound.place,
+                    bound_key.place,
                     other_key.place,
                 )
-            types.setdefault(part.attribute, (code, entity, bound))
+            types.setdefault(part.attribute, (code, entity, bound_key))
     for spec in table.entities:
         yield from _sentinel_type_faults(spec)
 

@@ -81,7 +81,7 @@ class Transaction(Pattern[P, None]):
         """The type checks for the transaction's arguments, derived from its annotations or from the checks of its
         steps.
         """
-        expected: dict[str, Any] = {}
+        expected_types: dict[str, Any] = {}
         instances: dict[str, ArgumentCheck] = {}
         for step in self.steps:
             for check in step.call.pattern.argument_checks:
@@ -95,8 +95,10 @@ class Transaction(Pattern[P, None]):
                 if isinstance(model, type) and (not values._path or issubclass(model, BaseModel)):
                     instances.setdefault(values._name, instance_check(values._name, model, is_collection=is_repeated))
                 elif not values._path:
-                    expected.setdefault(values._name, declared_type(values, check.expected, is_repeated=is_repeated))
-        typed_checks = build_checks({name: kind for name, kind in expected.items() if name not in instances})
+                    expected_types.setdefault(
+                        values._name, declared_type(values, check.expected, is_repeated=is_repeated)
+                    )
+        typed_checks = build_checks({name: kind for name, kind in expected_types.items() if name not in instances})
         may_be_unset_names = {name for name, param in self.parameters.items() if may_be_unset(param)}
         checks = (
             *instances.values(),

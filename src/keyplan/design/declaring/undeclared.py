@@ -85,7 +85,7 @@ class UndeclaredPattern(Pattern[..., Any]):
             raise fault.error()
 
     @property
-    def called(self) -> str:
+    def call_text(self) -> str:
         """The text that error messages use for a call, such as `get(Task)`."""
         return self.name
 
@@ -170,11 +170,13 @@ def _delete_pattern(entity: type[Entity]) -> UndeclaredPattern:
 
 @lru_cache(maxsize=4096)
 def _put_pattern(kind: Literal["create", "put"], model: type[Entity]) -> UndeclaredPattern:
-    declared = next((base for base in model.__mro__ if "__keyplan__" in vars(base) and base is not Entity), model)
-    spec = _spec_of(declared)
-    item = Param("item", declared)
-    make = plan_maker(kind, [declared], {}, schema=spec.schema, siblings=spec.siblings, undeclared=_label(kind, [spec]))
-    return UndeclaredPattern(kind, f"{kind}({spec.name})", {"item": item}, ItemWrite(whole=item), make_plan=make)
+    declared_model = next((base for base in model.__mro__ if "__keyplan__" in vars(base) and base is not Entity), model)
+    spec = _spec_of(declared_model)
+    item = Param("item", declared_model)
+    make = plan_maker(
+        kind, [declared_model], {}, schema=spec.schema, siblings=spec.siblings, undeclared=_label(kind, [spec])
+    )
+    return UndeclaredPattern(kind, f"{kind}({spec.name})", {"item": item}, ItemWrite(item=item), make_plan=make)
 
 
 def _key_pattern(
@@ -352,7 +354,7 @@ class _QueryShape:
             return CompareCondition(condition.op, left, self._operand(condition.right, _field_of(left)))
         if isinstance(condition, BetweenCondition):
             operand = self._operand(condition.operand, "")
-            low, high = (self._operand(end, _field_of(operand)) for end in (condition.low, condition.high))
+            low, high = (self._operand(bound, _field_of(operand)) for bound in (condition.low, condition.high))
             return BetweenCondition(operand, low, high)
         if isinstance(condition, InCondition):
             operand = self._operand(condition.operand, "")
@@ -384,8 +386,8 @@ def _field_of(operand: object) -> str:
 
 @lru_cache(maxsize=4096)
 def _sort_fields(entities: tuple[type[ReadModel], ...], index: str | None) -> tuple[str, ...]:
-    bound = next((key for entity in entities if (key := _spec_of(entity).key_in(index)) is not None), None)
-    return () if bound is None else tuple(name for part in bound.sort for name in part.fields)
+    bound_key = next((key for entity in entities if (key := _spec_of(entity).key_in(index)) is not None), None)
+    return () if bound_key is None else tuple(name for part in bound_key.sort for name in part.fields)
 
 
 _shapes: dict[tuple[Any, ...], UndeclaredPattern] = {}

@@ -264,7 +264,7 @@ class DeclaredField:
     maximum: int | None = None
 
     @classmethod
-    def of(cls, name: str, annotation: Any, info: FieldInfo | None = None) -> DeclaredField:
+    def from_annotation(cls, name: str, annotation: Any, info: FieldInfo | None = None) -> DeclaredField:
         """Return the field that an annotation declares, including the constraints in `info`."""
         bare, optional, metadata = unwrap(annotation)
         limits = dict(_limits([*metadata, *([info] if info is not None else [])]))

@@ -47,11 +47,13 @@ def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
     for number, field in enumerate(fields):
         scope[f"decode{number}"] = plain_decoder(field) or field.decode
         if field.is_needed:
-            required_fields.append(f"{field.name!r}: {_decoded(field, number, f'item[{field.attribute!r}]')}")
+            required_fields.append(
+                f"{field.name!r}: {_decoding_expression(field, number, f'item[{field.attribute!r}]')}"
+            )
         else:
             optional_lines.append(f"    stored = get({field.attribute!r})")
             optional_lines.append(
-                f"    if stored is not None: values[{field.name!r}] = {_decoded(field, number, 'stored')}"
+                f"    if stored is not None: values[{field.name!r}] = {_decoding_expression(field, number, 'stored')}"
             )
     lines = [
         f"    values = {{{', '.join(required_fields)}}}",
@@ -59,11 +61,11 @@ def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
         *optional_lines,
         "    return values",
     ]
-    decode: ItemDecoder = _define_function("def made(item):", lines, scope)
+    decode: ItemDecoder = _define_function("def convert(item):", lines, scope)
     return decode
 
 
-def _decoded(field: StoredField, number: int, stored: str) -> str:
+def _decoding_expression(field: StoredField, number: int, stored: str) -> str:
     """Return the source expression that decodes a field.
 
     `stored` is the expression for the attribute value. `number` is the number that identifies the field in names in the
@@ -115,7 +117,7 @@ def item_reader(
     lines: list[str] = []
     for number, name in enumerate(model.model_fields):
         field = fields[name]
-        absent = None if name in always_present else _absent(field, number, scope)
+        absent = None if name in always_present else _absent_value(field, number, scope)
         code = f"stored[{field.type_code!r}]"
         content = _exact_expression(
             field, number, scope, code if absent else f"item[{field.attribute!r}][{field.type_code!r}]"
@@ -128,7 +130,7 @@ def item_reader(
             lines += [
                 f"    stored = get({field.attribute!r})",
                 f"    if stored is not None: values[{name!r}] = {content}",
-                f"    else: values[{name!r}] = {absent.value}; given = given - {{{name!r}}}",
+                f"    else: values[{name!r}] = {absent.value}; fields_set = fields_set - {{{name!r}}}",
             ]
         elif lines:
             lines.append(f"    values[{name!r}] = {content}")
@@ -137,19 +139,19 @@ def item_reader(
     lines = [
         "    try:",
         "        get = item.get",
-        *(["        given = all_fields"] if lines else []),
+        *(["        fields_set = all_fields"] if lines else []),
         f"        values = {{{', '.join(required_fields)}}}",
         *(f"    {line}" for line in lines),
         "    except irregular:",
         "        return otherwise(item)",
-        "    made = new(model)",
-        "    set_dict(made, values)",
-        f"    set_pydantic_fields_set(made, set({'given' if lines else 'all_fields'}))",
-        "    set_pydantic_extra(made, None)",
-        "    set_pydantic_private(made, None)",
-        "    return made",
+        "    entity = new(model)",
+        "    set_dict(entity, values)",
+        f"    set_pydantic_fields_set(entity, set({'fields_set' if lines else 'all_fields'}))",
+        "    set_pydantic_extra(entity, None)",
+        "    set_pydantic_private(entity, None)",
+        "    return entity",
     ]
-    read: ItemReader = _define_function("def made(item):", lines, scope)
+    read: ItemReader = _define_function("def convert(item):", lines, scope)
     return read
 
 
@@ -294,7 +296,7 @@ _SCOPE: dict[str, Any] = {
 _IMMUTABLE = (str, int, float, bool, Decimal, bytes, UUID, date, Enum, type(None))
 
 
-class _Absent(NamedTuple):
+class _AbsentValue(NamedTuple):
     """The value that generated code creates for a field whose attribute is absent."""
 
     value: str
@@ -303,7 +305,7 @@ class _Absent(NamedTuple):
     """Whether pydantic treats the field as set. A field with its default value is not treated as set."""
 
 
-def _absent(field: StoredField, number: int, scope: dict[str, Any]) -> _Absent | None:
+def _absent_value(field: StoredField, number: int, scope: dict[str, Any]) -> _AbsentValue | None:
     """Return the value that generated code creates for a field whose attribute is absent.
 
     Objects that the generated code refers to are added to `scope`. Return None if the generated code cannot decode an
@@ -311,18 +313,18 @@ def _absent(field: StoredField, number: int, scope: dict[str, Any]) -> _Absent |
     """
     info = field.info
     if field.is_set and not field.optional:
-        return _Absent("frozenset()" if get_origin(field.annotation) is frozenset else "set()", is_given=True)
+        return _AbsentValue("frozenset()" if get_origin(field.annotation) is frozenset else "set()", is_given=True)
     if info.is_required():
-        return _Absent("None", is_given=True) if field.optional else None
+        return _AbsentValue("None", is_given=True) if field.optional else None
     if info.validate_default or info.default_factory_takes_validated_data:
         return None
     scope[f"default{number}"] = info.default if info.default_factory is None else info.default_factory
     if info.default_factory is not None:
-        return _Absent(f"default{number}()", is_given=False)
+        return _AbsentValue(f"default{number}()", is_given=False)
     if isinstance(info.default, _IMMUTABLE):
-        return _Absent(f"default{number}", is_given=False)
+        return _AbsentValue(f"default{number}", is_given=False)
     scope["deepcopy"] = deepcopy
-    return _Absent(f"deepcopy(default{number})", is_given=False)
+    return _AbsentValue(f"deepcopy(default{number})", is_given=False)
 
 
 # Items of values.
@@ -359,7 +361,7 @@ def item_encoder(
     for number, (attribute, render) in enumerate(texts):
         scope[f"render{number}"] = render
         lines.append(f"    item[{attribute!r}] = {{'S': render{number}(values)}}")
-    encode: ItemEncoder = _define_function("def made(values):", [*lines, "    return item"], scope)
+    encode: ItemEncoder = _define_function("def convert(values):", [*lines, "    return item"], scope)
     return encode
 
 
@@ -383,4 +385,4 @@ _SIMPLE_ENCODINGS: dict[str, tuple[tuple[str, str], ...]] = {
 
 def _define_function(head: str, lines: Sequence[str], scope: dict[str, Any]) -> Any:
     exec("\n".join([head, *lines]), scope)  # noqa: S102 - the source contains only names and types of declared fields
-    return scope["made"]
+    return scope["convert"]

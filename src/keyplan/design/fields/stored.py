@@ -427,9 +427,9 @@ class StoredField:
     @cached_property
     def declared(self) -> DeclaredField:
         """The declared type of the field, with its choices and constraints, for use in key templates."""
-        return DeclaredField.of(self.name, self.info.annotation, self.info)
+        return DeclaredField.from_annotation(self.name, self.info.annotation, self.info)
 
-    def encode_up(self, value: Any) -> AttributeValue:
+    def encode_rounded_up(self, value: Any) -> AttributeValue:
         """Encode a value. A timestamp is rounded up to the precision of its storage format."""
         return self.encode(value if self.stored is None else round_up(self.stored, value))
 
@@ -499,8 +499,8 @@ def amount_validator(stored: StoredField) -> Callable[[Any], Any]:
     return validator(stored) if stored.stored is not None else _validator(stored.name, stored.annotation)
 
 
-def _validator(name: str, declared: Any) -> Callable[[Any], Any]:
-    validate = TypeAdapter(declared).validate_python
+def _validator(name: str, annotation: Any) -> Callable[[Any], Any]:
+    validate = TypeAdapter(annotation).validate_python
 
     def checked(value: Any) -> Any:
         try:

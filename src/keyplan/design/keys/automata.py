@@ -65,7 +65,7 @@ class AutomatonBuilder:
         last characters, followed by the first characters of the delimiter, form the delimiter. A parser would end such
         a word too early.
         """
-        builder = AutomatonBuilder(excluded | CharSet.of(delimiter) if len(delimiter) == 1 else excluded)
+        builder = AutomatonBuilder(excluded | CharSet.from_text(delimiter) if len(delimiter) == 1 else excluded)
         builder.add(language)
         inner = builder.machine()
         self.add_machine(_without_ambiguous_words(inner, delimiter) if len(delimiter) > 1 else inner)
@@ -105,7 +105,7 @@ class AutomatonBuilder:
         match language:
             case Word(text):
                 for character in text:
-                    state = self._add_edge(state, CharSet.of(character))
+                    state = self._add_edge(state, CharSet.from_text(character))
                 return state
             case Run(chars, low, high):
                 return self._add_repetitions(low, None if high is None or high > _MAX_RUN else high, state, chars)
@@ -143,7 +143,7 @@ class AutomatonBuilder:
         for text in texts:
             for size in range(1, len(text) + 1):
                 if text[:size] not in states:
-                    states[text[:size]] = self._add_edge(states[text[: size - 1]], CharSet.of(text[size - 1]))
+                    states[text[:size]] = self._add_edge(states[text[: size - 1]], CharSet.from_text(text[size - 1]))
             self._skips[states[text]].append(target)
 
     def _add_repetitions(self, low: int, high: int | None, state: int, part: CharSet | Language) -> int:
@@ -198,7 +198,7 @@ def _without_ambiguous_words(machine: Automaton, delimiter: str) -> Automaton:
     The automaton accepts a word only if `word + delimiter` contains the delimiter at its end and nowhere else.
     """
     width = len(delimiter)
-    singles = [CharSet.of(character) for character in dict.fromkeys(delimiter)]
+    singles = [CharSet.from_text(character) for character in dict.fromkeys(delimiter)]
     other_chars = ANY
     for single in singles:
         other_chars = other_chars.minus(single)

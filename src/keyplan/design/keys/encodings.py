@@ -86,7 +86,7 @@ class MissingField(KeyError):  # noqa: N818  named after the state that it repor
         return f"the field {self.field!r}{template_text} has no value"
 
 
-class Inline(NamedTuple):
+class InlineEncoding(NamedTuple):
     """An encoding as source code, in which `v` stands for the value."""
 
     condition: str
@@ -128,7 +128,7 @@ class Encoding:
     rounds_to: str | None = None
     may_be_empty: bool = False
     declared: bool = False
-    inline: Inline | None = None
+    inline: InlineEncoding | None = None
 
     @property
     def width(self) -> int | None:
@@ -151,7 +151,7 @@ class Encoding:
         """The characters with which an encoded string can start, including the strings of invalid values."""
         return first_of(self.language) if self.reachable == self.chars else self.reachable
 
-    def exact(self, value: Any) -> bool:
+    def is_exact(self, value: Any) -> bool:
         """Return True if no other value is encoded as the same string.
 
         For example, the result is False for a timestamp that the encoding rounds.
@@ -214,8 +214,8 @@ def int_encoding(field: DeclaredField) -> Encoding:
 
     language = _digits_between(field.minimum, field.maximum)
     encoding = encoding_of("", encode, decode, language, "-?[0-9]+", keeps_order=False)
-    inline = Inline("v.__class__ is int", "{v}", is_number=True)
-    return replace(encoding, declared=True, reachable=DIGITS | CharSet.of("-"), inline=inline)
+    inline = InlineEncoding("v.__class__ is int", "{v}", is_number=True)
+    return replace(encoding, declared=True, reachable=DIGITS | CharSet.from_text("-"), inline=inline)
 
 
 def padded_encoding(field: DeclaredField, width: int) -> Encoding:
@@ -237,7 +237,7 @@ def padded_encoding(field: DeclaredField, width: int) -> Encoding:
         return _choice_of_number(field, int(text))
 
     encoding = encoding_of(f"0{width}d", encode, decode, Run(DIGITS, width, width), f"[0-9]{{{width}}}")
-    inline = Inline(f"v.__class__ is int and -1 < v < {limit}", f"{{v:0{width}d}}", is_number=True)
+    inline = InlineEncoding(f"v.__class__ is int and -1 < v < {limit}", f"{{v:0{width}d}}", is_number=True)
     return encoding if field.choices is not None else replace(encoding, inline=inline)
 
 

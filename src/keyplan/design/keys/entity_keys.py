@@ -150,7 +150,7 @@ def bind_key(
     """
     partition = index.partition if index is not None else (schema.partition,)
     sort = index.sort if index is not None else schema.key[1:]
-    owner = schema.where(index)
+    owner = schema.label_of(index)
     _check_length(spec.partition, partition, owner, "partition", spec.place)
     _check_length(spec.sort, sort, owner, "sort", spec.place)
     for path in paths_of(spec.only_if):

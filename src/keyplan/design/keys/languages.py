@@ -30,7 +30,7 @@ class CharSet:
     ranges: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, characters: str) -> CharSet:
+    def from_text(cls, characters: str) -> CharSet:
         """Return the set of the characters in a string."""
         return _merge_ranges([(ord(character), ord(character)) for character in characters])
 
@@ -189,7 +189,7 @@ def chars_of(language: Language) -> CharSet:
     """Return all characters that occur in the strings of a language."""
     match language:
         case Word(text):
-            return CharSet.of(text)
+            return CharSet.from_text(text)
         case Run(chars, _, high):
             return chars if high != 0 else CharSet(())
         case Chain(parts) | OneOf(parts):
@@ -202,7 +202,7 @@ def first_of(language: Language) -> CharSet:
     """Return all characters with which strings of a language can start."""
     match language:
         case Word(text):
-            return CharSet.of(text[:1])
+            return CharSet.from_text(text[:1])
         case Run() | Repeat(Run()):
             return chars_of(language)
         case OneOf(options):
@@ -266,8 +266,8 @@ def _widest(sizes: list[tuple[int, int | None]]) -> tuple[int, int | None]:
 
 _ASCII = CharSet.between("\0", "\x7f")
 _BEYOND = ANY.minus(_ASCII)
-_SPACE = CharSet.of(" \t\n\r\f\v")
-_CLASS_ESCAPES = {"d": DIGITS, "w": LETTERS | DIGITS | CharSet.of("_"), "s": _SPACE}
+_SPACE = CharSet.from_text(" \t\n\r\f\v")
+_CLASS_ESCAPES = {"d": DIGITS, "w": LETTERS | DIGITS | CharSet.from_text("_"), "s": _SPACE}
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
 _QUANTIFIERS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _ANYTHING = Run(ANY, 0, None)
@@ -283,7 +283,7 @@ def pattern_language(pattern: str) -> Language | None:
 
     Return None if the pattern uses unsupported syntax.
     """
-    reader = _Reader(pattern)
+    reader = _PatternParser(pattern)
     try:
         language = reader.alternatives(outermost=True)
         reader.expect_end()
@@ -292,7 +292,7 @@ def pattern_language(pattern: str) -> Language | None:
     return language
 
 
-class _Reader:
+class _PatternParser:
     """Parser that reads a regular expression from left to right."""
 
     def __init__(self, text: str) -> None:
@@ -332,10 +332,10 @@ class _Reader:
         if character == "\\":
             return Run(self._escape()[0], 1, 1)
         if character == ".":
-            return Run(ANY.minus(CharSet.of("\n")), 1, 1)
+            return Run(ANY.minus(CharSet.from_text("\n")), 1, 1)
         if character in _SPECIAL:
             raise _UnsupportedSyntaxError
-        return Run(CharSet.of(character), 1, 1)
+        return Run(CharSet.from_text(character), 1, 1)
 
     def _group(self) -> Language:
         if self._accept("?"):
@@ -403,7 +403,7 @@ class _Reader:
             if last in {"\\", "["} or last < character:
                 raise _UnsupportedSyntaxError
             return (CharSet.between(character, last),) * 2
-        return (CharSet.of(character),) * 2
+        return (CharSet.from_text(character),) * 2
 
     def _escape(self) -> tuple[CharSet, CharSet]:
         """Parse an escape sequence, and return a superset and a subset of the characters that it matches."""
@@ -414,10 +414,10 @@ class _Reader:
                 return char_class | _BEYOND, char_class
             return ANY.minus(char_class), _ASCII.minus(char_class)
         if character in _CONTROLS:
-            return (CharSet.of(_CONTROLS[character]),) * 2
+            return (CharSet.from_text(_CONTROLS[character]),) * 2
         if character.isalnum():
             raise _UnsupportedSyntaxError
-        return (CharSet.of(character),) * 2
+        return (CharSet.from_text(character),) * 2
 
     def _peek(self) -> str:
         if self._position >= len(self._text):

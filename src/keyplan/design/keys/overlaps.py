@@ -207,11 +207,11 @@ def _shared_values(
     """
     for side in (left, right):
         for values in _possible_values(side, texts):
-            rendered = _rendered(side, values)
-            if rendered is not None:
-                left_values, right_values = _values(left, rendered), _values(right, rendered)
+            rendered_texts = _render(side, values)
+            if rendered_texts is not None:
+                left_values, right_values = _values(left, rendered_texts), _values(right, rendered_texts)
                 if left_values is not None and right_values is not None:
-                    return Overlap(rendered, left_values, right_values)
+                    return Overlap(rendered_texts, left_values, right_values)
     return None
 
 
@@ -219,9 +219,7 @@ def _values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Mappi
     """Return valid values, one for each field, from which the templates produce exactly these strings. Return None if
     such values do not exist.
     """
-    return next(
-        (values for values in _possible_values(templates, texts) if _rendered(templates, values) == texts), None
-    )
+    return next((values for values in _possible_values(templates, texts) if _render(templates, values) == texts), None)
 
 
 def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
@@ -244,7 +242,7 @@ def _possible_values(templates: Sequence[BoundTemplate], texts: tuple[str, ...])
         yield {placeholder.name: value for placeholder, value in by_reversibility}
 
 
-def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> tuple[str, ...] | None:
+def _render(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the strings that the templates produce, or None if a value is invalid or cannot be used in a key."""
     fields = {placeholder.name: placeholder.field for template in templates for placeholder in template.placeholders}
     if not all(_valid(fields[name], value) for name, value in values.items()):
@@ -255,14 +253,14 @@ def _rendered(templates: Sequence[BoundTemplate], values: Mapping[str, Any]) -> 
         return None
 
 
-def _valid(declared: DeclaredField, value: Any) -> bool:
-    if isinstance(value, str) and declared.choices is None:
-        low, high = declared.min_length or 0, declared.max_length
+def _valid(field: DeclaredField, value: Any) -> bool:
+    if isinstance(value, str) and field.choices is None:
+        low, high = field.min_length or 0, field.max_length
         if len(value) < low or (high is not None and len(value) > high):
             return False
-        return declared.pattern is None or _matches_anywhere(declared.pattern, value)
-    if isinstance(value, int) and declared.choices is None:
-        low_end, high_end = declared.minimum, declared.maximum
+        return field.pattern is None or _matches_anywhere(field.pattern, value)
+    if isinstance(value, int) and field.choices is None:
+        low_end, high_end = field.minimum, field.maximum
         return (low_end is None or value >= low_end) and (high_end is None or value <= high_end)
     return True
 
@@ -315,4 +313,4 @@ def _known_parts(prefix: Prefix, known_fields: Collection[str]) -> tuple[BoundPa
 def _punctuation(parts: Iterable[BoundPart]) -> CharSet:
     """Return the characters in the literal texts of a template that are neither letters nor digits."""
     literal = "".join(part.text for part in parts if isinstance(part, Text))
-    return CharSet.of("".join(character for character in literal if not character.isalnum()))
+    return CharSet.from_text("".join(character for character in literal if not character.isalnum()))

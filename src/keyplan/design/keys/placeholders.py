@@ -114,7 +114,7 @@ Build = Callable[[DeclaredField, "re.Match[str]", str], Encoding]
 
 
 @dataclass(frozen=True)
-class Spec:
+class PlaceholderSpec:
     """A placeholder spec: its syntax, the types that it supports, and the function that builds its encoding."""
 
     example: str
@@ -123,8 +123,8 @@ class Spec:
     build: Build
 
 
-def _spec(example: str, syntax: str, field_types: tuple[type, ...], build: Build) -> Spec:
-    return Spec(example, re.compile(syntax), field_types, build)
+def _spec(example: str, syntax: str, field_types: tuple[type, ...], build: Build) -> PlaceholderSpec:
+    return PlaceholderSpec(example, re.compile(syntax), field_types, build)
 
 
 def _time_spec(unit: time.TimeUnit) -> Build:
@@ -135,7 +135,7 @@ _DATETIME = (datetime,)
 _DATE_OR_DATETIME = (date, datetime)
 _TEXT = (str,)
 
-SPECS: tuple[Spec, ...] = (
+SPECS: tuple[PlaceholderSpec, ...] = (
     _spec("010d", r"0([1-9][0-9]?)d", (int,), lambda field, match, *_: padded_encoding(field, int(match[1]))),
     _spec("utc_s", "utc_s", _DATETIME, _time_spec(time.UTC_S)),
     _spec("utc_ms", "utc_ms", _DATETIME, _time_spec(time.UTC_MS)),
@@ -218,7 +218,7 @@ def _plain_encoding(field: DeclaredField, kind: type | None) -> Encoding:
     return build(field)
 
 
-def _check_field_type(known_spec: Spec, spec: str, field: DeclaredField, kind: type | None) -> None:
+def _check_field_type(known_spec: PlaceholderSpec, spec: str, field: DeclaredField, kind: type | None) -> None:
     if kind in known_spec.field_types:
         return
     if kind is not datetime:
@@ -300,8 +300,8 @@ class BoundPlaceholder:
         encoding = self.encoding
         if encoding.choices is None or not self.guarded:
             return encoding.language
-        refused = _ambiguous(encoding.choices, self.delimiter)
-        return words(tuple(text for text in encoding.choices if text not in refused))
+        ambiguous_texts = _ambiguous(encoding.choices, self.delimiter)
+        return words(tuple(text for text in encoding.choices if text not in ambiguous_texts))
 
     @property
     def pattern(self) -> str:
@@ -312,8 +312,8 @@ class BoundPlaceholder:
         if not self.guarded:
             return encoding.pattern
         if encoding.choices is not None:
-            refused = _ambiguous(encoding.choices, self.delimiter)
-            choices = sorted((text for text in encoding.choices if text not in refused), key=len, reverse=True)
+            ambiguous_texts = _ambiguous(encoding.choices, self.delimiter)
+            choices = sorted((text for text in encoding.choices if text not in ambiguous_texts), key=len, reverse=True)
             return "|".join(map(re.escape, choices)) or _NEVER
         # Any characters up to the delimiter, because nothing else marks the end of the string.
         escaped_delimiter = re.escape(self.delimiter)
@@ -391,14 +391,14 @@ def _guard(field: DeclaredField, encoding: Encoding, delimiter: str) -> Callable
 
     def encode_up_to(value: Any) -> str:
         text = encode(value)
-        if holds(text, delimiter):
+        if contains_delimiter(text, delimiter):
             raise _delimiter_error(field, value, delimiter)
         return text
 
     return encode_up_to
 
 
-def holds(text: str, delimiter: str) -> bool:
+def contains_delimiter(text: str, delimiter: str) -> bool:
     """Return True if a search for the delimiter in `text + delimiter` finds it before the end of `text`."""
     return (text + delimiter).find(delimiter) < len(text)
 

@@ -106,7 +106,7 @@ def _generate(templates: Sequence[BoundTemplate], result: str, fallback: Callabl
         storable += [f"text{number}"] if is_empty else []
         storable += [] if is_ascii else [f"text{number}.isascii()"]
     lines = [
-        "def made(values):",
+        "def render(values):",
         "    try:",
         *(f"        {variable} = values[{name!r}]" for name, variable in variables.items()),
         "        pass",
@@ -119,7 +119,7 @@ def _generate(templates: Sequence[BoundTemplate], result: str, fallback: Callabl
         "    return otherwise(values)",
     ]
     exec("\n".join(lines), scope)  # noqa: S102 - the source contains only field names, and literals formatted by repr
-    return scope["made"]
+    return scope["render"]
 
 
 _VALUE = re.compile(r"\bv\b")
@@ -172,13 +172,13 @@ class Template:
 class _KnownStart:
     """The part of a template that a query can use: its start, up to the last field whose value is given."""
 
-    known: str
+    text: str
     """The key string up to the last given field."""
     literal: str
     """The literal text that follows the last given field."""
     next: BoundPlaceholder | None
     """The first placeholder whose field is not given, or None if all are given."""
-    last: int | None
+    last_index: int | None
     """The index of the last given placeholder in the template's parts, or None if no field is given."""
     last_name: str
 
@@ -344,7 +344,7 @@ class BoundTemplate:
         BETWEEN or >=.
         """
         start = self._known_start(values)
-        text = start.known + start.literal
+        text = start.text + start.literal
         if start.next is None:
             return text
         lowest = chr(start.next.encoding.first.lowest)
@@ -357,27 +357,27 @@ class BoundTemplate:
         BETWEEN or <=.
         """
         start = self._known_start(values)
-        return start.known + start.literal if start.next is None else self._bound_after(start, start.next)
+        return start.text + start.literal if start.next is None else self._bound_after(start, start.next)
 
     def after(self, values: Mapping[str, Any]) -> str:
         """Return an inclusive lower bound for keys whose last given field is greater than the given value."""
         start = self._known_start(values)
         encoding = self._last_ordered(start).encoding
-        if not (encoding.reversible and encoding.exact(values[start.last_name])):
+        if not (encoding.reversible and encoding.is_exact(values[start.last_name])):
             return self.lower(values)
-        return start.known + start.literal + "\0" if start.next is None else self._bound_after(start, start.next)
+        return start.text + start.literal + "\0" if start.next is None else self._bound_after(start, start.next)
 
     def before(self, values: Mapping[str, Any]) -> str:
         """Return an inclusive upper bound for keys whose last given field is less than the given value."""
         start = self._known_start(values)
         encoding = self._last_ordered(start).encoding
-        if not encoding.exact(values[start.last_name]):
+        if not encoding.is_exact(values[start.last_name]):
             return self.upper(values)
         if start.literal or start.next is not None:
             if not start.literal:
                 self._check_not_empty(start.next)
-            return start.known
-        return _string_before(start.known, fixed=encoding.width is not None)
+            return start.text
+        return _string_before(start.text, keeps_length=encoding.width is not None)
 
     def _known_start(self, values: Mapping[str, Any]) -> _KnownStart:
         prefix, literal, last, name = "", "", None, ""
@@ -396,12 +396,12 @@ class BoundTemplate:
 
         Raises ValueError if keys do not sort by this placeholder, and MissingField if no field is given.
         """
-        if start.last is None:
+        if start.last_index is None:
             missing = start.next.name if start.next is not None else ""
             raise MissingField(missing, self.text)
-        part = self.parts[start.last]
+        part = self.parts[start.last_index]
         assert isinstance(part, BoundPlaceholder)
-        if not (part.encoding.keeps_order and self._ends_in_order(start.last)):
+        if not (part.encoding.keeps_order and self._ends_in_order(start.last_index)):
             raise ValueError(f"keys of {self.text!r} do not sort by {part.name}")
         return part
 
@@ -409,7 +409,7 @@ class BoundTemplate:
         """Return a string that sorts just after all keys with the given fields. `following` is the placeholder after
         the last given field.
         """
-        text = start.known + start.literal
+        text = start.text + start.literal
         first = following.encoding.first
         if first.highest < HIGHEST and not following.encoding.may_be_empty:
             character = next_character(chr(first.highest))
@@ -468,7 +468,7 @@ class BoundTemplate:
             return all(a < b and not b.startswith(a) for a, b in pairwise(texts))
         chars = encoding.chars
         if part.guarded and len(part.delimiter) == 1:
-            chars = chars.minus(CharSet.of(part.delimiter))
+            chars = chars.minus(CharSet.from_text(part.delimiter))
         return bool(literal) and bool(chars) and chars.lowest > ord(literal[0])
 
     def ends_in_period(self, field: str) -> bool:
@@ -531,12 +531,14 @@ def _string_after(text: str) -> str:
     return _padded("")
 
 
-def _string_before(text: str, *, fixed: bool) -> str:
-    """Return the greatest string that sorts before a key. With `fixed`, the string has the same length as the key."""
+def _string_before(text: str, *, keeps_length: bool) -> str:
+    """Return the greatest string that sorts before a key. With `keeps_length`, the string has the same length as the
+    key.
+    """
     character = previous_character(text[-1])
     if character is None:
         return text[:-1]
-    return text[:-1] + character if fixed else _padded(text[:-1] + character)
+    return text[:-1] + character if keeps_length else _padded(text[:-1] + character)
 
 
 def _padded(text: str) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
 from keyplan.design.fields.annotations import DeclaredField, plain_value
-from keyplan.design.keys.encodings import Encoding, EncodingError, Inline, KeyPartError, encoding_of, wrong_type
+from keyplan.design.keys.encodings import Encoding, EncodingError, InlineEncoding, KeyPartError, encoding_of, wrong_type
 from keyplan.design.keys.languages import (
     ANY,
     DIGITS,
@@ -179,7 +179,7 @@ def _examples(field: DeclaredField) -> Any:
             yield kind(number)
 
 
-_UNRESERVED = LETTERS | DIGITS | CharSet.of("-._~")  # RFC 3986, 2.3
+_UNRESERVED = LETTERS | DIGITS | CharSet.from_text("-._~")  # RFC 3986, 2.3
 _HEX = DIGITS | CharSet.between("A", "F")
 _ESCAPES = 4  # a character has at most four bytes, each escaped by three characters
 # The maximum number of bytes of a character after case folding. U+0390 becomes three characters of two bytes each.
@@ -202,7 +202,7 @@ def text_encoding(field: DeclaredField) -> Encoding:
 
     language = _declared_language(field)
     encoding = _string_encoding("", field, encode, str, language)
-    inline = Inline("v.__class__ is str" if may_be_empty else "v.__class__ is str and v", "{v}")
+    inline = InlineEncoding("v.__class__ is str" if may_be_empty else "v.__class__ is str and v", "{v}")
     return replace(encoding, max_bytes=_max_bytes(field, language, encoding.max_bytes), inline=inline)
 
 
@@ -228,16 +228,18 @@ def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Enco
 
 def _lost_letters(fold: Callable[[str], str]) -> CharSet:
     """Return the ASCII characters that a case conversion changes, such as all uppercase letters for `str.lower`."""
-    return CharSet.of("".join(chr(point) for point in range(0x80) if fold(chr(point)) != chr(point)))
+    return CharSet.from_text("".join(chr(point) for point in range(0x80) if fold(chr(point)) != chr(point)))
 
 
 def _folded_language(field: DeclaredField, fold: Callable[[str], str]) -> Language:
-    declared = _declared_language(field)
-    chars = chars_of(declared)
-    low, high = lengths_of(declared)
+    language = _declared_language(field)
+    chars = chars_of(language)
+    low, high = lengths_of(language)
     if chars and chars.highest < 0x80:
         return Run(
-            CharSet.of("".join(fold(chr(point)) for first, last in chars.ranges for point in range(first, last + 1))),
+            CharSet.from_text(
+                "".join(fold(chr(point)) for first, last in chars.ranges for point in range(first, last + 1))
+            ),
             low,
             high,
         )
@@ -250,7 +252,7 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
     Punctuation that occurs in the following delimiter is also escaped, so that no encoded value contains the delimiter.
     This does not apply to "%" or to delimiters that consist of letters and digits.
     """
-    unquoted = _UNRESERVED.minus(CharSet.of("".join(c for c in delimiter if not c.isalnum())))
+    unquoted = _UNRESERVED.minus(CharSet.from_text("".join(c for c in delimiter if not c.isalnum())))
     special = re.compile("[^" + _class_pattern(unquoted)[1:])
 
     def quote(value: str) -> str:

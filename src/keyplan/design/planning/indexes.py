@@ -52,33 +52,33 @@ def index_effects(
     `omitted` are the fields of a patch that a call does not provide.
     """
     entity = pattern.entities[0]
-    changed = {action.path.field for action in change.actions}
+    changed_fields = {action.path.field for action in change.actions}
     if entity.version is not None:
-        changed.add(entity.version)
-    faults = [_key_change(pattern, entity, name) for name in entity.key.fields if name in changed]
-    stated = stated_values(change.required, entity.fields)
-    values = {name: stated[name] for name in stated.keys() - changed} | _values_after(change)
+        changed_fields.add(entity.version)
+    faults = [_key_change(pattern, entity, name) for name in entity.key.fields if name in changed_fields]
+    known_values = stated_values(change.required, entity.fields)
+    values = {name: known_values[name] for name in known_values.keys() - changed_fields} | _values_after(change)
     if entity.version is not None:
         values[entity.version] = UNKNOWN  # the update increments it
     choices = listed_constants(change.required)
-    before = _cases(stated | change.assumed | change.key, choices)
-    after = _cases(values, {name: choices[name] for name in choices.keys() - changed})
+    before = _cases(known_values | change.assumed | change.key, choices)
+    after = _cases(values, {name: choices[name] for name in choices.keys() - changed_fields})
     effects = []
-    for bound in entity.indexes if indexes is None else indexes:
-        if creates and _is_fixed_at_creation(bound, entity):
-            effects.append(IndexEffect(bound, _sources_at_creation(bound, change), only_if_missing=True))
+    for bound_key in entity.indexes if indexes is None else indexes:
+        if creates and _is_fixed_at_creation(bound_key, entity):
+            effects.append(IndexEffect(bound_key, _sources_at_creation(bound_key, change), only_if_missing=True))
             continue
-        deciding = changed & _deciding_fields(bound, entity)
-        if not deciding or (not creates and _keeps_key(bound, entity, deciding, before=before, after=after)):
-            if creates and (missing_names := _default_entry_fields(bound, entity, values, change)):
-                faults.append(_stale_index(pattern, entity, bound, missing_names, "creates", omitted=omitted))
+        deciding = changed_fields & _deciding_fields(bound_key, entity)
+        if not deciding or (not creates and _keeps_key(bound_key, entity, deciding, before=before, after=after)):
+            if creates and (missing_names := _default_entry_fields(bound_key, entity, values, change)):
+                faults.append(_stale_index(pattern, entity, bound_key, missing_names, "creates", omitted=omitted))
             continue
-        missing_names = _missing_fields(bound, entity, values, _present_fields(entity, change))
+        missing_names = _missing_fields(bound_key, entity, values, _present_fields(entity, change))
         if missing_names:
             verb_phrase = f"changes {', '.join(sorted(deciding))} of"
-            faults.append(_stale_index(pattern, entity, bound, missing_names, verb_phrase, omitted=omitted))
+            faults.append(_stale_index(pattern, entity, bound_key, missing_names, verb_phrase, omitted=omitted))
         else:
-            effects.append(IndexEffect(bound, {name: values.get(name, UNKNOWN) for name in bound.depends_on}))
+            effects.append(IndexEffect(bound_key, {name: values.get(name, UNKNOWN) for name in bound_key.depends_on}))
     return tuple(effects), faults
 
 
@@ -93,8 +93,8 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
     """
     optional = {action.path.field for action in change.actions if action.optional}
     faults = []
-    for bound in pattern.entities[0].indexes if optional else ():
-        optional_fields = [name for name in bound.depends_on if name in optional]
+    for bound_key in pattern.entities[0].indexes if optional else ():
+        optional_fields = [name for name in bound_key.depends_on if name in optional]
         sizes = (
             range(len(optional_fields) + 1)
             if len(optional_fields) <= _MAX_OPTIONAL
@@ -107,7 +107,9 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
             if not creates and all(action.source is WRITE_TIME for action in actions):
                 continue  # the call changes nothing
             partial_change = replace(change, actions=actions)
-            _, index_faults = index_effects(pattern, partial_change, creates=creates, indexes=(bound,), omitted=omitted)
+            _, index_faults = index_effects(
+                pattern, partial_change, creates=creates, indexes=(bound_key,), omitted=omitted
+            )
             stale = [fault for fault in index_faults if fault.code == "KP401"]
             if stale:
                 faults += stale if omitted else []  # otherwise the caller already reported it
@@ -115,53 +117,59 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
     return faults
 
 
-def _key_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
+def _key_fields(bound_key: BoundKey, entity: EntitySpec) -> set[str]:
     """Return the fields of those index key attributes that exist only for the index."""
-    return {name for part in entity.index_only_attributes(bound) for name in part.fields}
+    return {name for part in entity.index_only_attributes(bound_key) for name in part.fields}
 
 
-def _deciding_fields(bound: BoundKey, entity: EntitySpec) -> set[str]:
+def _deciding_fields(bound_key: BoundKey, entity: EntitySpec) -> set[str]:
     """Return the fields that determine whether an item is in an index, and under which key.
 
     Return an empty set if none of the key attributes exists only for the index.
     """
-    if not entity.index_only_attributes(bound):
+    if not entity.index_only_attributes(bound_key):
         return set()
-    conditions = {path.field for path in paths_of(bound.only_if)}
-    return _key_fields(bound, entity) | conditions | {name for name in bound.fields if entity.fields[name].optional}
+    conditions = {path.field for path in paths_of(bound_key.only_if)}
+    return (
+        _key_fields(bound_key, entity)
+        | conditions
+        | {name for name in bound_key.fields if entity.fields[name].optional}
+    )
 
 
-def _is_fixed_at_creation(bound: BoundKey, entity: EntitySpec) -> bool:
+def _is_fixed_at_creation(bound_key: BoundKey, entity: EntitySpec) -> bool:
     """Return True if an index key contains only primary key fields and fields declared with Created(). Updates never
     change these fields.
     """
-    created, index_attributes = (
+    created_fields, index_attributes = (
         set(entity.write_times("created")),
-        {part.attribute for part in entity.index_only_attributes(bound)},
+        {part.attribute for part in entity.index_only_attributes(bound_key)},
     )
-    other_attributes = {part.attribute for other in entity.indexes if other is not bound for part in other.attributes}
+    other_attributes = {
+        part.attribute for other_key in entity.indexes if other_key is not bound_key for part in other_key.attributes
+    }
     return (
-        bound.only_if is None
+        bound_key.only_if is None
         and bool(index_attributes)
         and not index_attributes & other_attributes
-        and not created.isdisjoint(bound.fields)
-        and set(bound.fields) <= created | set(entity.key.fields)
+        and not created_fields.isdisjoint(bound_key.fields)
+        and set(bound_key.fields) <= created_fields | set(entity.key.fields)
     )
 
 
-def _sources_at_creation(bound: BoundKey, change: ItemWrite) -> dict[str, Source]:
-    return {name: change.key.get(name, WRITE_TIME) for name in bound.fields}
+def _sources_at_creation(bound_key: BoundKey, change: ItemWrite) -> dict[str, Source]:
+    return {name: change.key.get(name, WRITE_TIME) for name in bound_key.fields}
 
 
-def _keeps_key(bound: BoundKey, entity: EntitySpec, deciding: set[str], *, before: _Cases, after: _Cases) -> bool:
+def _keeps_key(bound_key: BoundKey, entity: EntitySpec, deciding: set[str], *, before: _Cases, after: _Cases) -> bool:
     """Return True if an update does not change the key of an item in a sparse index, and the item stays in the index.
 
     `deciding` are the changed fields that affect the index. `before` and `after` contain the possible field values
     before and after the update.
     """
-    if bound.only_if is None or deciding & (_key_fields(bound, entity) | set(bound.fields)):
+    if bound_key.only_if is None or deciding & (_key_fields(bound_key, entity) | set(bound_key.fields)):
         return False
-    return all(holds(bound.only_if, values) is True for values in (*before, *after))
+    return all(holds(bound_key.only_if, values) is True for values in (*before, *after))
 
 
 def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...]]) -> _Cases:
@@ -210,25 +218,27 @@ def _fields_with_unknown_value(change: ItemWrite) -> set[str]:
     }
 
 
-def _missing_fields(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], present: set[str]) -> list[str]:
+def _missing_fields(
+    bound_key: BoundKey, entity: EntitySpec, values: Mapping[str, Source], present: set[str]
+) -> list[str]:
     """Return the fields that a plan must know to compute an index key, but whose values are unknown.
 
     `present` are the fields that are certain to have a value.
     """
-    is_in_index = holds(bound.only_if, values)
+    is_in_index = holds(bound_key.only_if, values)
     if is_in_index is False:
         return []  # not in the index, so its key does not matter
-    if any(values.get(name, UNKNOWN) is None for name in bound.fields):
+    if any(values.get(name, UNKNOWN) is None for name in bound_key.fields):
         return []
-    key_fields = _key_fields(bound, entity)
-    needed_fields = [name for name in bound.fields if name in key_fields or name not in present]
+    key_fields = _key_fields(bound_key, entity)
+    needed_fields = [name for name in bound_key.fields if name in key_fields or name not in present]
     if is_in_index is None:
-        needed_fields += [path.field for path in paths_of(bound.only_if)]
+        needed_fields += [path.field for path in paths_of(bound_key.only_if)]
     return [name for name in dict.fromkeys(needed_fields) if values.get(name, UNKNOWN) is UNKNOWN]
 
 
 def _default_entry_fields(
-    bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: ItemWrite
+    bound_key: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: ItemWrite
 ) -> list[str]:
     """Return the fields whose unknown values prevent an upsert from storing the index key of a new item.
 
@@ -236,11 +246,13 @@ def _default_entry_fields(
     the index, considering the known values and the defaults of all other fields. `values` are the values after the
     update.
     """
-    created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
-    if holds(bound.only_if, created) is False or any(created[name] is None for name in bound.fields):
+    created_values = {name: values.get(name, _default(entity, name)) for name in bound_key.depends_on}
+    if holds(bound_key.only_if, created_values) is False or any(
+        created_values[name] is None for name in bound_key.fields
+    ):
         return []
-    set_fields = _fields_with_unknown_value(change) - _deciding_fields(bound, entity)
-    return [name for name in bound.depends_on if values.get(name, UNKNOWN) is UNKNOWN and name not in set_fields]
+    set_fields = _fields_with_unknown_value(change) - _deciding_fields(bound_key, entity)
+    return [name for name in bound_key.depends_on if values.get(name, UNKNOWN) is UNKNOWN and name not in set_fields]
 
 
 def _default(entity: EntitySpec, name: str) -> Source:
@@ -270,22 +282,22 @@ def _key_change(pattern: PatternDeclaration, entity: EntitySpec, name: str) -> F
 def _stale_index(
     pattern: PatternDeclaration,
     entity: EntitySpec,
-    bound: BoundIndexKey,
+    bound_key: BoundIndexKey,
     missing_names: Sequence[str],
     verb_phrase: str,
     *,
     omitted: Collection[str] = (),
 ) -> Fault:
     names = ", ".join(missing_names)
-    unset = [name for name in missing_names if name in omitted]
-    if unset:
+    unset_fields = [name for name in missing_names if name in omitted]
+    if unset_fields:
         return pattern.fault(
             "KP401",
-            f"calls of {pattern.name} without {', '.join(unset)} {_plural(verb_phrase)} {entity.name}, and its key of"
-            f" index {bound.index.name} ({bound.text}) also needs {names}: the index would go stale",
-            f"require {', '.join(unset)}: remove Unset from the annotation and use .set(...), or pass the stored value"
-            f" with .assuming({', '.join(f'{name}=...' for name in missing_names)})",
-            bound.place,
+            f"calls of {pattern.name} without {', '.join(unset_fields)} {_plural(verb_phrase)} {entity.name}, and its"
+            f" key of index {bound_key.index.name} ({bound_key.text}) also needs {names}: the index would go stale",
+            f"require {', '.join(unset_fields)}: remove Unset from the annotation and use .set(...), or pass the stored"
+            f" value with .assuming({', '.join(f'{name}=...' for name in missing_names)})",
+            bound_key.place,
         )
     pronoun = "it" if len(missing_names) == 1 else "them"
     fix = f"pass {names} with .assuming({', '.join(f'{name}={name}' for name in missing_names)})"
@@ -295,10 +307,10 @@ def _stale_index(
         fix += f", or set {pronoun} too"
     return pattern.fault(
         "KP401",
-        f"{pattern.name} {verb_phrase} {entity.name}, and its key of index {bound.index.name} ({bound.text}) also needs"
-        f" {names}: the index would go stale",
+        f"{pattern.name} {verb_phrase} {entity.name}, and its key of index {bound_key.index.name} ({bound_key.text})"
+        f" also needs {names}: the index would go stale",
         f"{fix}, or replace the whole item",
-        bound.place,
+        bound_key.place,
     )
 
 
@@ -315,10 +327,10 @@ def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
 
     Return an empty list if the index never contains items of the entity.
     """
-    bound = spec.key_in(index)
-    if bound is None:
+    bound_key = spec.key_in(index)
+    if bound_key is None:
         return []
-    templates = [part.template for part in (*spec.key.attributes, *bound.attributes)]
+    templates = [part.template for part in (*spec.key.attributes, *bound_key.attributes)]
     in_keys = {
         name for template in templates if template is not None and template.reversible for name in template.fields
     }
@@ -415,12 +427,12 @@ def _view_attributes(plan: Plan) -> Iterator[str]:
     spec, read_fields = plan.entity, set(plan.fields_read(plan.entity))
     fetched_fields = missing_in_index(plan.index, spec) if plan.index is not None and plan.index.kind == "LSI" else []
     for name, stored in spec.fields.items():
-        if name in read_fields - spec.is_in_key_only and (
+        if name in read_fields - spec.key_only_fields and (
             name in fetched_fields or index_holds(plan, stored.attribute)
         ):
             yield stored.attribute
-    for bound in spec.indexes:
-        for part in bound.attributes:
+    for bound_key in spec.indexes:
+        for part in bound_key.attributes:
             restores_field = (
                 part.template is not None
                 and part.template.reversible
@@ -458,18 +470,18 @@ def index_holds_discriminator(plan: Plan) -> bool:
 
 def entities_in_range(plan: Plan) -> Sequence[EntitySpec]:
     """Return all entities of the table whose items a query or scan can read, including the plan's own entities."""
-    declared = plan.siblings or plan.entities
+    specs = plan.siblings or plan.entities
     if plan.index is None:
-        return declared
-    return [spec for spec in declared if spec in plan.entities or _may_be_in(plan, plan.index, spec)]
+        return specs
+    return [spec for spec in specs if spec in plan.entities or _may_be_in(plan, plan.index, spec)]
 
 
 def _may_be_in(plan: Plan, index: Index, spec: EntitySpec) -> bool:
-    bound = spec.key_in(index)
-    if bound is None:
+    bound_key = spec.key_in(index)
+    if bound_key is None:
         return False
     return plan.key is None or all(
-        _can_be_equal(*pair) for pair in zip(plan.key.partition, bound.partition, strict=True)
+        _can_be_equal(*pair) for pair in zip(plan.key.partition, bound_key.partition, strict=True)
     )
 
 

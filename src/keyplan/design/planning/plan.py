@@ -248,7 +248,7 @@ class PatternDeclaration:
         place = path.place if path.place.line else self.place
         return place.at(path.field)
 
-    def written(self, attribute: str, text: str, part: TextPart = "whole") -> KeyValue:
+    def text_value(self, attribute: str, text: str, part: TextPart = "whole") -> KeyValue:
         """Return the value of a key attribute that the pattern declares as a string.
 
         Placeholders in the string refer to the pattern's parameters.
@@ -260,7 +260,10 @@ class PatternDeclaration:
             name: param for name, param in self.parameters.items() if annotation_of(param) is not None
         }
         fields.update(
-            {name: DeclaredField.of(name, annotation_of(param), None) for name, param in annotated_parameters.items()}
+            {
+                name: DeclaredField.from_annotation(name, annotation_of(param), None)
+                for name, param in annotated_parameters.items()
+            }
         )
         template = bind_template(text, fields, self.place)
         return KeyValue(attribute, {name: self.parameters[name] for name in template.fields}, template, part=part)
@@ -306,8 +309,8 @@ def _is_key_text(value: KeyValue, plan: Plan) -> bool:
     """
     if value.template is None:
         return False
-    bounds = [entity.key_in(plan.index) for entity in plan.entities]
-    templates = [part.template for bound in bounds if bound is not None for part in bound.attributes]
+    bound_keys = [entity.key_in(plan.index) for entity in plan.entities]
+    templates = [part.template for bound_key in bound_keys if bound_key is not None for part in bound_key.attributes]
     return all(template is not value.template for template in templates)
 
 

@@ -22,13 +22,13 @@ def plan_query(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> 
     _check_fields(pattern, cond)
     index = _find_index(pattern)
     draft = replace(draft, index=index, filter=cond.filter_condition)
-    bound = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
-    if bound is None:
+    bound_key = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
+    if bound_key is None:
         return replace(draft, key=_text_partition(pattern, index, cond), faults=(_not_in_index_fault(pattern, index),))
-    partition, walk, faults = _plan_partition(pattern, bound, cond)
-    sort = plan_sort(pattern, bound, cond)
+    partition, walk, faults = _plan_partition(pattern, bound_key, cond)
+    sort = plan_sort(pattern, bound_key, cond)
     draft = replace(draft, key=KeySelection(partition, sort.conditions), walk=walk, residue=sort.residue)
-    faults += [*_other_partition_faults(pattern, bound, cond), *sort.faults, *read_faults(pattern, index, draft)]
+    faults += [*_other_partition_faults(pattern, bound_key, cond), *sort.faults, *read_faults(pattern, index, draft)]
     return replace(
         draft, faults=tuple(faults), notes=(*read_notes(draft, index), *_partial_item_notes(pattern, index, draft))
     )
@@ -86,7 +86,7 @@ def _text_partition(pattern: PatternDeclaration, index: Index | None, cond: KeyC
     """
     if index is None or cond.partition_text is None:
         return None
-    return KeySelection((pattern.written(index.partition[0], cond.partition_text),))
+    return KeySelection((pattern.text_value(index.partition[0], cond.partition_text),))
 
 
 # The partition.
@@ -95,53 +95,54 @@ Walk = tuple[str, Source] | None
 
 
 def _plan_partition(
-    pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition
+    pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition
 ) -> tuple[tuple[KeyValue, ...], Walk, list[Fault]]:
     if cond.partition_text is not None:
-        return (pattern.written(bound.partition[0].attribute, cond.partition_text),), None, []
-    key_fields = [name for part in bound.partition for name in part.fields]
+        return (pattern.text_value(bound_key.partition[0].attribute, cond.partition_text),), None, []
+    key_fields = [name for part in bound_key.partition for name in part.fields]
     missing = [name for name in key_fields if name not in cond.partition]
     extra = [name for name in cond.partition if name not in key_fields]
-    faults = [_partition_key_fault(pattern, bound, missing, extra)] if missing or extra else []
-    values = tuple(key_value(part, cond.partition) for part in bound.partition)
+    faults = [_partition_key_fault(pattern, bound_key, missing, extra)] if missing or extra else []
+    values = tuple(key_value(part, cond.partition) for part in bound_key.partition)
     walk = plan_walk(pattern, cond.partition)
     if walk is not None and isinstance(walk[1], EveryShard):
-        _check_shards(pattern, bound, walk[0])
+        _check_shards(pattern, bound_key, walk[0])
     return values, walk, faults
 
 
-def _check_shards(pattern: PatternDeclaration, bound: BoundKey, name: str) -> None:
+def _check_shards(pattern: PatternDeclaration, bound_key: BoundKey, name: str) -> None:
     """Raise DesignError if the pattern passes every_shard() for a field that is not sharded in the partition key."""
-    templates = [part.template for part in bound.partition if part.template is not None]
+    templates = [part.template for part in bound_key.partition if part.template is not None]
     placeholders = [
         placeholder for template in templates for placeholder in template.placeholders if placeholder.name == name
     ]
     if not placeholders or any(placeholder.encoding.choices is None for placeholder in placeholders):
         raise DesignError(
-            f"{pattern.name} queries every shard of {name}, which {pattern.schema.where(bound.index)} has no shards of",
+            f"{pattern.name} queries every shard of {name}, which {pattern.schema.label_of(bound_key.index)} has no"
+            " shards of",
             place=pattern.place.at("every_shard("),
-            other=bound.place,
+            other=bound_key.place,
             fix=f"write {{{name}:shard(n)}} in the key's template, or each(values) for values that the caller knows",
         )
 
 
-def _other_partition_faults(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> list[Fault]:
+def _other_partition_faults(pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition) -> list[Fault]:
     """Return a fault for each entity whose items can never be in the queried partition."""
     if cond.partition_text is not None:
         return []
     faults = []
     for entity in pattern.entities:
-        other_key = entity.key_in(bound.index)
+        other_key = entity.key_in(bound_key.index)
         if other_key is None or all(
-            _can_match(*pair) for pair in zip(bound.partition, other_key.partition, strict=True)
+            _can_match(*pair) for pair in zip(bound_key.partition, other_key.partition, strict=True)
         ):
             continue
-        first, second = (", ".join(part.text for part in key.partition) for key in (bound, other_key))
+        first, second = (", ".join(part.text for part in key.partition) for key in (bound_key, other_key))
         faults.append(
             pattern.fault(
                 "KP301",
-                f"{pattern.name} reads partition {first} of {pattern.schema.where(bound.index)}, and {entity.name} is"
-                f" in {second}: none of its items can be found there",
+                f"{pattern.name} reads partition {first} of {pattern.schema.label_of(bound_key.index)}, and"
+                f" {entity.name} is in {second}: none of its items can be found there",
                 f"leave {entity.name} out and read it by a separate pattern, or give it the same partition key",
                 other_key.place,
             )
@@ -172,28 +173,28 @@ def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:
 
 
 def _partition_key_fault(
-    pattern: PatternDeclaration, bound: BoundKey, missing: Sequence[str], extra: Sequence[str]
+    pattern: PatternDeclaration, bound_key: BoundKey, missing: Sequence[str], extra: Sequence[str]
 ) -> Fault:
-    owner = pattern.schema.where(bound.index)
-    shape = " and ".join(f"{part.attribute} = {part.text}" for part in bound.partition)
+    owner = pattern.schema.label_of(bound_key.index)
+    shape = " and ".join(f"{part.attribute} = {part.text}" for part in bound_key.partition)
     if missing:
         names = ", ".join(missing)
         problem = f"{pattern.name} does not state {names}, which the partition key of {owner} requires ({shape})"
         fix = f"pass {names}, or add an index whose partition key requires only fields that the pattern states"
-        sharded = [name for name in missing if _is_sharded(bound, name)]
+        sharded = [name for name in missing if _is_sharded(bound_key, name)]
         if sharded:
             fix = f"query all shards with pk({sharded[0]}=every_shard()), or {fix}"
-        code = "KP308" if len(bound.partition) > 1 else "KP301"
-        return pattern.fault(code, problem, fix, bound.place)
+        code = "KP308" if len(bound_key.partition) > 1 else "KP301"
+        return pattern.fault(code, problem, fix, bound_key.place)
     names = ", ".join(extra)
     problem = f"{pattern.name} states {names}, which the partition key of {owner} does not contain ({shape})"
     fix = f"use an index whose partition key contains {names}, or .filter(...) to filter the items read"
-    return pattern.fault("KP301", problem, fix, bound.place)
+    return pattern.fault("KP301", problem, fix, bound_key.place)
 
 
-def _is_sharded(bound: BoundKey, name: str) -> bool:
+def _is_sharded(bound_key: BoundKey, name: str) -> bool:
     """Return True if the partition key contains the field only as a shard number."""
-    templates = [part.template for part in bound.partition if part.template is not None]
+    templates = [part.template for part in bound_key.partition if part.template is not None]
     shards = [
         placeholder.shards
         for template in templates

@@ -35,24 +35,24 @@ class SortKeyPlan:
     """
 
 
-def plan_sort(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan:
+def plan_sort(pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition) -> SortKeyPlan:
     """Plan a condition on the attributes of the sort key."""
     if cond.sort_text is not None:
-        return _plan_key_text(pattern, bound, cond.sort_text)
-    if not bound.sort:
-        return _no_sort_key(pattern, bound, cond)
+        return _plan_key_text(pattern, bound_key, cond.sort_text)
+    if not bound_key.sort:
+        return _no_sort_key(pattern, bound_key, cond)
     _refuse_walk(pattern, cond)
-    order = list(dict.fromkeys(name for part in bound.sort for name in part.fields))
+    order = list(dict.fromkeys(name for part in bound_key.sort for name in part.fields))
     stated_fields = named_sort_fields(cond)
     is_leading = set(order[: len(stated_fields)]) == set(stated_fields) and (
         cond.range is None or order[len(stated_fields) - 1] == cond.range.field
     )
     if not is_leading:
-        return _not_leading(pattern, bound, stated_fields, order)
-    if stated_fields and (different := _different_sort_keys(pattern, bound, cond)) is not None:
+        return _not_leading(pattern, bound_key, stated_fields, order)
+    if stated_fields and (different := _different_sort_keys(pattern, bound_key, cond)) is not None:
         return different
     confined = bool(stated_fields) or (len(pattern.entities) == 1 and not pattern.schema.literal)
-    return _plan_conditions(pattern, bound, cond, confined=confined)
+    return _plan_conditions(pattern, bound_key, cond, confined=confined)
 
 
 def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
@@ -62,15 +62,17 @@ def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
     """
     if cond.range is None or cond.range.field:
         return cond
-    bound = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
-    fields = [] if bound is None else [name for part in bound.sort for name in part.fields if name not in cond.sort]
+    bound_key = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
+    fields = (
+        [] if bound_key is None else [name for part in bound_key.sort for name in part.fields if name not in cond.sort]
+    )
     if not fields:
         owner = pattern.schema.name if pattern.index is None else f"{pattern.schema.name}/{pattern.index}"
         raise DesignError(
             f"{pattern.name} states a range of the sort key of {owner}, which has no field"
             f"{' left' if cond.sort else ''} to compare",
             place=pattern.place.at(".sk"),
-            other=None if bound is None else bound.place,
+            other=None if bound_key is None else bound_key.place,
             fix="use an index whose sort key has such a field, or .filter(...) to filter the items read",
             code="KP301",
         )
@@ -99,8 +101,10 @@ def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection
     sort = {name: source for name, source in cond.sort.items() if not _is_absent(source, absent)}
     shorter = replace(cond, sort=sort, range=_without_absent_bounds(cond.range, absent))
     passed_fields, stated_fields = named_sort_fields(shorter), named_sort_fields(cond)
-    bound = next((key for entity in plan.entities if (key := entity.key_in(plan.index)) is not None), None)
-    order = [name for part in (() if bound is None else bound.sort) for name in part.fields if name in stated_fields]
+    bound_key = next((key for entity in plan.entities if (key := entity.key_in(plan.index)) is not None), None)
+    order = [
+        name for part in (() if bound_key is None else bound_key.sort) for name in part.fields if name in stated_fields
+    ]
     for name, next_name in pairwise(dict.fromkeys(order)):
         if next_name in passed_fields and name not in passed_fields:
             raise TypeError(
@@ -142,67 +146,67 @@ def _refuse_walk(pattern: PatternDeclaration, cond: KeyCondition) -> None:
             )
 
 
-def _plan_key_text(pattern: PatternDeclaration, bound: BoundKey, key_text: KeyText) -> SortKeyPlan:
-    if not bound.sort:
-        return _no_sort_key(pattern, bound, KeyCondition(sort_text=key_text))
-    attribute = bound.sort[0].attribute
+def _plan_key_text(pattern: PatternDeclaration, bound_key: BoundKey, key_text: KeyText) -> SortKeyPlan:
+    if not bound_key.sort:
+        return _no_sort_key(pattern, bound_key, KeyCondition(sort_text=key_text))
+    attribute = bound_key.sort[0].attribute
     op: SortOp = "BETWEEN" if key_text.op == "between" else key_text.op
-    high = pattern.written(attribute, key_text.high) if key_text.high is not None else None
-    return SortKeyPlan((SortCondition(op, pattern.written(attribute, key_text.low), high),))
+    high = pattern.text_value(attribute, key_text.high) if key_text.high is not None else None
+    return SortKeyPlan((SortCondition(op, pattern.text_value(attribute, key_text.low), high),))
 
 
 # Faults.
 
 
-def _no_sort_key(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan:
+def _no_sort_key(pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition) -> SortKeyPlan:
     stated_fields = named_sort_fields(cond)
     if not stated_fields and cond.sort_text is None:
         return SortKeyPlan()
     fault = pattern.fault(
         "KP301",
         f"{pattern.name} states {', '.join(stated_fields) or 'a text'} of the sort key, and"
-        f" {pattern.schema.where(bound.index)}"
+        f" {pattern.schema.label_of(bound_key.index)}"
         " does not have one",
         "add an index with such a sort key, or .filter(...) to filter the items read",
-        bound.place,
+        bound_key.place,
     )
     return SortKeyPlan(faults=[fault])
 
 
 def _not_leading(
-    pattern: PatternDeclaration, bound: BoundKey, fields: Sequence[str], order: Sequence[str]
+    pattern: PatternDeclaration, bound_key: BoundKey, fields: Sequence[str], order: Sequence[str]
 ) -> SortKeyPlan:
     fault = pattern.fault(
-        "KP308" if len(bound.sort) > 1 else "KP301",
-        f"{pattern.name} states {', '.join(fields)} of the sort key of {pattern.schema.where(bound.index)}, which"
-        f" contains {', '.join(order) or 'no field'} in this order: a condition states leading fields without gaps, and"
-        " a range last",
+        "KP308" if len(bound_key.sort) > 1 else "KP301",
+        f"{pattern.name} states {', '.join(fields)} of the sort key of {pattern.schema.label_of(bound_key.index)},"
+        f" which contains {', '.join(order) or 'no field'} in this order: a condition states leading fields without"
+        " gaps, and a range last",
         f"pass {', '.join(order[: len(fields)]) or 'none of them'}, or add an index whose sort key starts with the"
         " stated fields",
-        bound.place,
+        bound_key.place,
     )
     return SortKeyPlan(faults=[fault])
 
 
-def _different_sort_keys(pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition) -> SortKeyPlan | None:
+def _different_sort_keys(pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition) -> SortKeyPlan | None:
     """Return a plan with a fault if the sort keys of the pattern's entities differ in such a way that the condition
     would select a different range for each entity.
 
     Otherwise, return None.
     """
-    templates = [part.text for part in bound.sort]
+    templates = [part.text for part in bound_key.sort]
     for entity in pattern.entities:
-        other_key = entity.key_in(bound.index)
+        other_key = entity.key_in(bound_key.index)
         if (
             other_key is not None
             and [part.text for part in other_key.sort] != templates
-            and not _have_same_prefix(bound, other_key, cond)
+            and not _have_same_prefix(bound_key, other_key, cond)
         ):
             fault = pattern.fault(
                 "KP301",
-                f"{pattern.name} queries one range of {pattern.schema.where(bound.index)}, and its entities' sort keys"
-                f" differ there ({', '.join(templates)} and {', '.join(part.text for part in other_key.sort)}):"
-                f" {entity.name} would be left out",
+                f"{pattern.name} queries one range of {pattern.schema.label_of(bound_key.index)}, and its entities'"
+                f" sort keys differ there ({', '.join(templates)} and {', '.join(part.text for part in other_key.sort)}"
+                f"): {entity.name} would be left out",
                 "query the whole partition, write the range out with .sk.text(...), or declare a query for each",
                 other_key.place,
             )
@@ -240,7 +244,7 @@ def _known_start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[st
 
 
 def _plan_conditions(
-    pattern: PatternDeclaration, bound: BoundKey, cond: KeyCondition, *, confined: bool
+    pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition, *, confined: bool
 ) -> SortKeyPlan:
     """Plan the conditions on the sort key attributes. Equality conditions on leading attributes are followed by at most
     one range or prefix condition.
@@ -248,7 +252,7 @@ def _plan_conditions(
     If `confined` is False, plan no condition, so that the whole partition is read.
     """
     conditions: list[SortCondition] = []
-    for part in bound.sort if confined else ():
+    for part in bound_key.sort if confined else ():
         if cond.range is not None and cond.range.field in part.fields:
             last = _plan_range(pattern, part, cond)
             return replace(last, conditions=(*conditions, *last.conditions))

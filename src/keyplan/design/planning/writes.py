@@ -88,13 +88,13 @@ def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> No
 
 def _refuse_changes(pattern: PatternDeclaration, change: ItemWrite, verb_phrase: str, fix: str) -> None:
     """Raise DesignError if a delete or check declares changes, a whole item, or `.assuming(...)`."""
-    if change.actions or change.whole is not None or change.assumed:
+    if change.actions or change.item is not None or change.assumed:
         raise DesignError(f"{pattern.name} {verb_phrase}", place=pattern.place, fix=fix)
 
 
 def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan the write of a whole item: a create, put or replace."""
-    if change.whole is None or change.key or change.actions or change.assumed:
+    if change.item is None or change.key or change.actions or change.assumed:
         raise DesignError(
             f"{pattern.name} writes a whole item, but does not return item(new)",
             place=pattern.place,
@@ -107,18 +107,18 @@ def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Pla
             fix="use @table.create, or .condition(...) for a condition on the existing item",
         )
     entity = pattern.entities[0]
-    _check_item(pattern, change.whole, is_batch=False)
+    _check_item(pattern, change.item, is_batch=False)
     check_conditions(pattern, change)
     replaces = draft.exists != "must_not" or change.replaceable is not None
     compares_version = draft.exists == "must" and entity.version is not None
     return replace(
         draft,
-        item=change.whole,
+        item=change.item,
         condition=change.required,
         replaceable=change.replaceable,
         version=change.version
         if change.version is not None or not compares_version
-        else _version_of(change.whole, entity),
+        else _version_of(change.item, entity),
         reads_first=bool(entity.sentinels) and replaces,
     )
 
@@ -189,7 +189,7 @@ def check_conditions(pattern: PatternDeclaration, change: ItemWrite) -> None:
 
 def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan a batch of puts or deletes. A batch is not atomic and does not support conditions."""
-    if change.actions or change.assumed or (change.whole is not None and change.key):
+    if change.actions or change.assumed or (change.item is not None and change.key):
         raise DesignError(
             f"{pattern.name} updates items in a batch: a batch only puts whole items, or deletes them",
             place=pattern.place,
@@ -210,9 +210,9 @@ def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> P
             pattern.entities[0].place,
         )
         draft = replace(draft, faults=(*draft.faults, fault))
-    if change.whole is not None:
-        _check_item(pattern, change.whole, is_batch=True)
-        return replace(draft, item=change.whole)
+    if change.item is not None:
+        _check_item(pattern, change.item, is_batch=True)
+        return replace(draft, item=change.item)
     planned = plan_key(pattern, change, draft)
     if planned.walk is None:
         raise DesignError(
@@ -226,7 +226,7 @@ def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> P
 def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
     """Plan a partial update, including its effects on index keys."""
     entity = pattern.entities[0]
-    if change.whole is not None:
+    if change.item is not None:
         raise DesignError(
             f"{pattern.name} is an update, but returns a whole item",
             place=pattern.place.at("item("),
@@ -265,18 +265,20 @@ def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> 
 
 def _write_times(entity: EntitySpec, *, creates: bool) -> list[FieldUpdate]:
     """Return the changes that set fields declared with Created() and Updated() to the time of the update."""
-    created = [name for name in entity.write_times("created") if name not in entity.key.fields] if creates else []
+    created_fields = (
+        [name for name in entity.write_times("created") if name not in entity.key.fields] if creates else []
+    )
     return [
         *(FieldUpdate("set", FieldPath(name), WRITE_TIME) for name in entity.write_times("updated")),
-        *(FieldUpdate("set_if_missing", FieldPath(name), WRITE_TIME) for name in created),
+        *(FieldUpdate("set_if_missing", FieldPath(name), WRITE_TIME) for name in created_fields),
     ]
 
 
 def _touches_unique(entity: EntitySpec, change: ItemWrite) -> bool:
     """Return True if an update changes unique values, or the expiry time that is copied to their guard items."""
-    changed = {action.path.field for action in change.actions}
-    expires = any(entity.fields[name].attribute == entity.expiry_attribute for name in changed)
-    return any(expires or changed.intersection(rule.fields) for rule in entity.sentinels)
+    changed_fields = {action.path.field for action in change.actions}
+    expires = any(entity.fields[name].attribute == entity.expiry_attribute for name in changed_fields)
+    return any(expires or changed_fields.intersection(rule.fields) for rule in entity.sentinels)
 
 
 def _incomplete_item_faults(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> list[Fault]:
@@ -287,11 +289,11 @@ def _incomplete_item_faults(pattern: PatternDeclaration, change: ItemWrite, draf
     absent = dict.fromkeys(entity.fields)
     if draft.exists != "may" or holds(change.required, absent) is False:
         return []
-    created = {action.path.field for action in change.actions if _creates_field(action)} | {
+    created_fields = {action.path.field for action in change.actions if _creates_field(action)} | {
         entity.version,
         *entity.key.fields,
     }
-    missing = [name for name, stored in entity.fields.items() if stored.is_needed and name not in created]
+    missing = [name for name, stored in entity.fields.items() if stored.is_needed and name not in created_fields]
     if not missing:
         return []
     names = ", ".join(missing)
@@ -350,13 +352,13 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
             )
         paths.append(path)
         code = entity.fields[name].type_code
-        allowed = _ALLOWED_TYPES.get(action.name)
-        if is_top_level and allowed is not None and code not in allowed:
+        allowed_types = _ALLOWED_TYPES.get(action.name)
+        if is_top_level and allowed_types is not None and code not in allowed_types:
             method = "set" if action.name == "remove_from_set" else _ADDING_METHODS.get(code, "set")
             raise DesignError(
                 f"{pattern.name} uses {action.word} on {entity.name}.{name}, which is stored as {_TYPE_NAMES[code]}",
                 place=pattern.at_path(action.path),
-                fix=f"{action.word} works on {_TYPE_NAMES[min(allowed - {'ANY'})]}; use .{method}({name}=...)",
+                fix=f"{action.word} works on {_TYPE_NAMES[min(allowed_types - {'ANY'})]}; use .{method}({name}=...)",
             )
         if is_top_level and action.name in _TYPED_ACTIONS:
             _check_constant(pattern, entity, action)

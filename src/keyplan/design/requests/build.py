@@ -18,8 +18,8 @@ from keyplan import limits
 from keyplan.design.errors import DesignError
 from keyplan.design.planning.plan import PatternDeclaration, Plan
 from keyplan.design.requests.items import (
+    ComputedFields,
     Item,
-    WrittenFields,
     check_model,
     item_builder,
     item_key_maker,
@@ -63,7 +63,7 @@ class BatchRequest:
         self.plan = plan
         self._items = reader(plan.item)
         self._maker = item_builder(plan.entity)
-        self._written = WrittenFields(plan.entity, exists="may", counts=False)
+        self._computed = ComputedFields(plan.entity, exists="may", counts=False)
         self._key = None if plan.key is None else item_key_maker(plan.key)
         self._walk = None if plan.key is None or plan.walk is None else walk_values(plan.key, plan.walk[1])
 
@@ -80,7 +80,7 @@ class BatchRequest:
         requests = []
         for entity in self._items(arguments):
             check_model(self.plan.pattern, self.plan.entity, entity)
-            item = self._maker.item(entity, self._written.values(entity, arguments))
+            item = self._maker.item(entity, self._computed.values(entity, arguments))
             requests.append(({name: item[name] for name in self.plan.schema.key}, {"PutRequest": {"Item": item}}))
         return requests
 

@@ -29,22 +29,22 @@ class ItemBuilder:
 
     def __init__(self, spec: EntitySpec) -> None:
         self.spec = spec
-        hidden, parts = spec.is_in_key_only, spec.key.attributes
+        hidden, parts = spec.key_only_fields, spec.key.attributes
         texts = [(part.attribute, part.template.render) for part in parts if part.template is not None]
         texts = texts if len(texts) == len(parts) else []
         self._encode = item_encoder([stored for stored in spec.fields.values() if stored.name not in hidden], texts)
         self._key = [(part.attribute, key_attribute_maker(part)) for part in parts]
         self._other_key = [] if texts else self._key
-        self._indexes = [EntityIndexKey(bound, spec) for bound in spec.indexes]
-        self._indexes = [index_maker for index_maker in self._indexes if index_maker.made]
+        self._indexes = [EntityIndexKey(bound_key, spec) for bound_key in spec.indexes]
+        self._indexes = [index_maker for index_maker in self._indexes if index_maker.attribute_makers]
         attribute = spec.schema.discriminator
         is_used = any(stored.attribute == attribute for stored in spec.fields.values())
         self._discriminator = None if attribute is None or is_used else attribute
         self._is_encoded = not (self._other_key or self._indexes or self._discriminator)
 
-    def item(self, entity: Entity, written: Values | None = None) -> Item:
-        """Return the item for an object. The field values in `written` replace those of the object."""
-        values: Values = {**entity.__dict__, **written} if written else entity.__dict__
+    def item(self, entity: Entity, overrides: Values | None = None) -> Item:
+        """Return the item for an object. The field values in `overrides` replace those of the object."""
+        values: Values = {**entity.__dict__, **overrides} if overrides else entity.__dict__
         if self._is_encoded:
             return self._encode(values)
         item: Item = self._encode(values)
@@ -63,7 +63,7 @@ class ItemBuilder:
         return {attribute: make(values) or {} for attribute, make in self._key}
 
 
-class WrittenFields:
+class ComputedFields:
     """The fields whose values a put computes: the version, and the fields declared with Created() and Updated()."""
 
     def __init__(self, spec: EntitySpec, *, exists: Literal["must", "must_not", "may"], counts: bool = True) -> None:
@@ -75,28 +75,28 @@ class WrittenFields:
         self._version = spec.version
         self._counts = counts and exists != "must_not"
         self._times = [(name, spec.fields[name].stored) for name in spec.write_times("updated")]
-        created = [(name, spec.fields[name].stored) for name in spec.write_times("created")]
-        self._times_if_none = [] if exists == "must_not" else created
-        self._times += [] if self._times_if_none else created
-        self.any = bool(self._version is not None or self._times or self._times_if_none)
+        created_fields = [(name, spec.fields[name].stored) for name in spec.write_times("created")]
+        self._times_if_none = [] if exists == "must_not" else created_fields
+        self._times += [] if self._times_if_none else created_fields
+        self.has_fields = bool(self._version is not None or self._times or self._times_if_none)
         """Whether a put computes any field."""
         self._time = reader(WRITE_TIME)
 
     def values(self, entity: Entity, arguments: Arguments) -> dict[str, Any]:
         """Return the computed field values for one put of an object."""
-        written: dict[str, Any] = {}
+        computed: dict[str, Any] = {}
         if self._version is not None:
             version = int(getattr(entity, self._version))
             # A new item without a version gets version 1.
-            written[self._version] = version + 1 if self._counts else version or 1
+            computed[self._version] = version + 1 if self._counts else version or 1
         if self._times or self._times_if_none:
             time = self._time(arguments)
             for name, unit in self._times:
-                written[name] = round_down(unit, time)
+                computed[name] = round_down(unit, time)
             for name, unit in self._times_if_none:
                 if getattr(entity, name) is None:
-                    written[name] = round_down(unit, time)
-        return written
+                    computed[name] = round_down(unit, time)
+        return computed
 
 
 def check_model(pattern: str, spec: EntitySpec, entity: object) -> None:
@@ -134,9 +134,11 @@ def stored_value_maker(field: StoredField) -> Callable[[Values], AttributeValue 
 class EntityIndexKey:
     """The key of an entity in one index: its attributes, and the condition under which an item is in the index."""
 
-    def __init__(self, bound: BoundKey, spec: EntitySpec) -> None:
-        self.fields, self._only_if = bound.fields, bound.only_if
-        self.made = [(part.attribute, key_attribute_maker(part)) for part in spec.index_only_attributes(bound)]
+    def __init__(self, bound_key: BoundKey, spec: EntitySpec) -> None:
+        self.fields, self._only_if = bound_key.fields, bound_key.only_if
+        self.attribute_makers = [
+            (part.attribute, key_attribute_maker(part)) for part in spec.index_only_attributes(bound_key)
+        ]
         """The attributes that exist only for the index key, each with the function that computes its value."""
 
     def holds(self, values: Values) -> bool:
@@ -149,7 +151,7 @@ class EntityIndexKey:
     def add_to(self, item: Item, values: Values) -> None:
         """Add the index key attributes to an item if the field values satisfy the index condition."""
         if self.holds(values):
-            for attribute, make in self.made:
+            for attribute, make in self.attribute_makers:
                 value = make(values)
                 if value is not None:
                     item[attribute] = value
@@ -174,7 +176,7 @@ def key_value_maker(value: KeyValue) -> ValueMaker:
     if any(isinstance(source, EveryShard) for source in value.sources.values()):
         return lambda arguments: {"S": arguments[WALK_VALUE]}
     if value.field is not None:
-        encode = value.field.encode_up if value.part == "rounded_up" else value.field.encode
+        encode = value.field.encode_rounded_up if value.part == "rounded_up" else value.field.encode
         return _stored_key_value(value.field, encode, reader(value.sources[value.field.name]))
     template = value.template
     assert template is not None, "a key attribute is made by a template or a field"

@@ -67,7 +67,7 @@ class UpdateClause:
     """
 
     bind: Callable[[Arguments, UpdateClauses], None]
-    part: str
+    section: str
     """The name of the list in UpdateClauses, such as "sets", to which the longest variant of the clause belongs."""
     longest: str
 
@@ -257,7 +257,7 @@ class UpdateExpression:
         """The longest possible update expression that can be determined without the arguments of a call."""
         clauses = UpdateClauses({}, {})
         for clause in self._clauses:
-            getattr(clauses, clause.part).append(clause.longest)
+            getattr(clauses, clause.section).append(clause.longest)
         if self._effects is not None:
             clauses.sets += self._effects.unconditional_assignments
         return clauses.text()
@@ -285,7 +285,7 @@ class UpdateExpression:
         clauses = []
         for name, source in _key_sources(plan).items():
             stored = spec.fields[name]
-            if stored.attribute not in spec.schema.key and name not in spec.is_in_key_only:
+            if stored.attribute not in spec.schema.key and name not in spec.key_only_fields:
                 clauses.append(set_clause(self._writer, FieldPath(name), source, stored.encode))
         attribute = spec.schema.discriminator
         if attribute is not None and all(stored.attribute != attribute for stored in spec.fields.values()):
@@ -313,11 +313,11 @@ def _known_indexes(plan: Plan) -> list[IndexEffect]:
     for action in plan.actions:
         if action.name in {"set", "add"} and len(action.path.parts) == 1:
             key_sources[action.path.field] = action.source if action.name == "set" else UNKNOWN
-    changed = {id(effect.key) for effect in plan.effects}
+    changed_ids = {id(effect.key) for effect in plan.effects}
     return [
-        IndexEffect(bound, {name: key_sources[name] for name in bound.depends_on})
-        for bound in plan.entity.indexes
-        if id(bound) not in changed and all(name in key_sources for name in bound.depends_on)
+        IndexEffect(bound_key, {name: key_sources[name] for name in bound_key.depends_on})
+        for bound_key in plan.entity.indexes
+        if id(bound_key) not in changed_ids and all(name in key_sources for name in bound_key.depends_on)
     ]
 
 
@@ -336,7 +336,7 @@ class _IndexEffects:
         self._unchanged_attributes = _unchanged_key_attributes([effect.key for effect in effects], spec)
         self._placeholders_by_attribute: dict[str, tuple[str, str]] = {}
         for index, _, _ in self._effects:
-            for attribute, _make in index.made:
+            for attribute, _make in index.attribute_makers:
                 writer = ExpressionWriter(placeholders, spec.fields)
                 self._placeholders_by_attribute[attribute] = (writer.name(attribute), placeholders.value(attribute))
         self._if_missing = {
@@ -349,7 +349,7 @@ class _IndexEffects:
             attribute
             for effect, (index, _, _) in zip(effects, self._effects, strict=True)
             if effect.key.only_if is None and all(source is not None for source in effect.sources.values())
-            for attribute, _make in index.made
+            for attribute, _make in index.attribute_makers
         ]
 
     @property
@@ -373,7 +373,7 @@ class _IndexEffects:
             is_in_index = index.holds(values)
             if is_in_index:
                 check_removal(values)
-            for attribute, make in index.made:
+            for attribute, make in index.attribute_makers:
                 value = make(values) if is_in_index else None
                 if value is not None or attribute not in attributes:
                     attributes[attribute] = value
@@ -425,6 +425,6 @@ def _unchanged_key_attributes(changed_keys: list[BoundKey], spec: EntitySpec) ->
     """Return the attributes of all index keys that an update does not change. `changed_keys` contains the index keys
     that it changes.
     """
-    changed_ids = {id(bound) for bound in changed_keys}
-    unchanged_keys = [bound for bound in spec.indexes if id(bound) not in changed_ids]
-    return {part.attribute: bound for bound in unchanged_keys for part in bound.attributes}
+    changed_ids = {id(bound_key) for bound_key in changed_keys}
+    unchanged_keys = [bound_key for bound_key in spec.indexes if id(bound_key) not in changed_ids]
+    return {part.attribute: bound_key for bound_key in unchanged_keys for part in bound_key.attributes}

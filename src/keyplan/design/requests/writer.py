@@ -101,7 +101,7 @@ class ListedValues:
     The number of values is known only when the pattern is called.
     """
 
-    place: str
+    marker: str
     """The marker in the text of the expression that is replaced by the placeholders of the values."""
     placeholders: tuple[str, ...]
     """A placeholder for each value, up to the maximum number of values."""
@@ -139,7 +139,7 @@ class Fragment:
         """The longest possible text of the fragment, in which every list has its maximum length."""
         text = self.text
         for value_list in self.lists:
-            text = text.replace(value_list.place, ", ".join(value_list.placeholders))
+            text = text.replace(value_list.marker, ", ".join(value_list.placeholders))
         return text
 
     def _resolve(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
@@ -147,7 +147,7 @@ class Fragment:
         for value_list in self.lists:
             values_by_name = dict(zip(value_list.placeholders, value_list.make(arguments), strict=False))
             values.update(values_by_name)
-            text = text.replace(value_list.place, ", ".join(values_by_name))
+            text = text.replace(value_list.marker, ", ".join(values_by_name))
         for placeholder, read in self.path_parameters:
             part = read(arguments)
             is_index = placeholder.startswith("[")
@@ -166,17 +166,17 @@ class RequestPlaceholders:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._used: set[str] = set()
-        self._listed: set[str] = set()
+        self._list_placeholders: set[str] = set()
 
     def name(self, attribute: str) -> str:
         """Return the placeholder for an attribute name."""
         if attribute not in self._names:
-            self._names[attribute] = self.free("#" + (_CLEAN.sub("_", attribute) or "_"))
+            self._names[attribute] = self.reserve("#" + (_CLEAN.sub("_", attribute) or "_"))
         return self._names[attribute]
 
     def value(self, base_name: str) -> str:
         """Return a new placeholder for a value, named after `base_name`."""
-        return self.free(":" + (_CLEAN.sub("_", base_name) or "v"))
+        return self.reserve(":" + (_CLEAN.sub("_", base_name) or "v"))
 
     def values(self, base_name: str, size: int) -> tuple[str, ...]:
         """Return `size` new placeholders for the values of a list. The placeholders are short, because a list can
@@ -185,10 +185,10 @@ class RequestPlaceholders:
         placeholder = ":" + (_CLEAN.sub("_", base_name) or "v")[:_LISTED_CHARACTERS]
         names = (f"{placeholder}_{number}" for number in count(1))
         unused = tuple(islice((name for name in names if not self._is_used(name)), size))
-        self._listed.update(unused)
+        self._list_placeholders.update(unused)
         return unused
 
-    def free(self, preferred: str) -> str:
+    def reserve(self, preferred: str) -> str:
         """Return an unused placeholder with a name derived from `preferred`, and mark it as used."""
         is_numbered = len(self._used) >= _NAMED_PLACEHOLDERS
         preferred = f"{preferred[0]}{len(self._used)}" if is_numbered else preferred[:_NAME_CHARACTERS]
@@ -199,7 +199,7 @@ class RequestPlaceholders:
         return name
 
     def _is_used(self, name: str) -> bool:
-        return name in self._used or name in self._listed
+        return name in self._used or name in self._list_placeholders
 
 
 class ExpressionWriter:
@@ -236,7 +236,7 @@ class ExpressionWriter:
         """
         return self.value(base_name, encoded_source(base_name, source, encode))
 
-    def listed(self, base_name: str, source: Each, encode: Callable[[Any], AttributeValue], max_values: int) -> str:
+    def value_list(self, base_name: str, source: Each, encode: Callable[[Any], AttributeValue], max_values: int) -> str:
         """Return a marker for the position of the values of an each(...) in an expression.
 
         For each call, the placeholders of its 1 to `max_values` values replace this marker.
@@ -266,10 +266,10 @@ class ExpressionWriter:
 
     def _parameter_step(self, part: Param, annotation: Any) -> str:
         if _is_list(annotation):
-            placeholder = self._placeholders.free(f"[{part!r}]")
+            placeholder = self._placeholders.reserve(f"[{part!r}]")
             self._path_parameters.append((placeholder, reader(part)))
             return placeholder
-        placeholder = self._placeholders.free("#" + _CLEAN.sub("_", repr(part)))
+        placeholder = self._placeholders.reserve("#" + _CLEAN.sub("_", repr(part)))
         self._path_parameters.append((placeholder, reader(part)))
         return f".{placeholder}"
 
@@ -282,7 +282,7 @@ class ExpressionWriter:
         stored = self._fields[operand.field]
         if len(operand.parts) > 1:
             return member_encoder(stored.annotation, operand.parts[1:], rounds_up=rounds_up)
-        return stored.encode_up if rounds_up else stored.encode
+        return stored.encode_rounded_up if rounds_up else stored.encode
 
     def rounds(self, operand: object) -> bool:
         """Return True if an operand is a timestamp that is stored with less than microsecond precision.
@@ -382,7 +382,7 @@ def _write_in(writer: ExpressionWriter, condition: InCondition) -> str:
     max_values = limits.EXPRESSION_IN_OPERANDS - len(condition.choices) + 1
     operand, encode = writer.operand(condition.operand, None), writer.encoder_of(condition.operand)
     choices = ", ".join(
-        writer.listed(_operand_name(condition.operand), choice, encode, max_values)
+        writer.value_list(_operand_name(condition.operand), choice, encode, max_values)
         if isinstance(choice, Each)
         else writer.operand(choice, condition.operand)
         for choice in condition.choices

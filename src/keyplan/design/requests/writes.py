@@ -16,7 +16,7 @@ from keyplan.design.fields.annotations import AttributeValue
 from keyplan.design.fields.stored import encode_value, is_stored_as_absent
 from keyplan.design.parameters import WRITE_TIME, Source
 from keyplan.design.planning.plan import Plan
-from keyplan.design.requests.items import Item, WrittenFields, check_model, item_builder, item_key_maker
+from keyplan.design.requests.items import ComputedFields, Item, check_model, item_builder, item_key_maker
 from keyplan.design.requests.updates import UpdateExpression
 from keyplan.design.requests.writer import Arguments, ExpressionWriter, Fragment, RequestPlaceholders, reader
 
@@ -45,7 +45,7 @@ class WriteConditions:
         self._known_values = [
             _KnownValue(name, source, self._spec, placeholders) for name, source in plan.assumed.items()
         ]
-        self.any = bool(self._fixed or self._version or self._known_values)
+        self.has_conditions = bool(self._fixed or self._version or self._known_values)
         """Whether writes of this plan have a condition."""
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str | None:
@@ -198,14 +198,16 @@ class WriteRequest:
         self._update = UpdateExpression(plan, placeholders) if plan.operation == "UpdateItem" else None
         self.key = _key_of(plan, self.entity)
         """Builds the primary key of the item that a call writes, given the arguments of the call."""
-        self.given, self._model = reader(plan.item), plan.entity.model
+        self.read_item, self._model = reader(plan.item), plan.entity.model
         """Returns the object that a put writes, without checking its class."""
         self._builder = item_builder(plan.entity)
-        self._written = WrittenFields(plan.entity, exists=plan.exists)
-        self.sets_fields = self._written.any
+        self._computed = ComputedFields(plan.entity, exists=plan.exists)
+        self.sets_fields = self._computed.has_fields
         """Whether a put computes fields: the version or the write times."""
         self._is_put = plan.operation == "PutItem"
-        self._is_plain = self._update is None and plan.operation != "ConditionCheck" and not self._conditions.any
+        self._is_plain = (
+            self._update is None and plan.operation != "ConditionCheck" and not self._conditions.has_conditions
+        )
         self._returned = _RETURNED.get(plan.returns)
         self.request: Callable[[Arguments, str], Request] = self._request
         """Builds the request of the plan's operation, given the arguments of a call and the name of the table."""
@@ -218,22 +220,22 @@ class WriteRequest:
 
     def entity(self, arguments: Arguments) -> Entity:
         """Return the object that a put writes. Raises TypeError unless it is an instance of the plan's entity."""
-        entity: Entity = self.given(arguments)
+        entity: Entity = self.read_item(arguments)
         if entity.__class__ is not self._model:
             check_model(self.plan.pattern, self.plan.entity, entity)
         return entity
 
-    def written(self, arguments: Arguments) -> dict[str, Any]:
+    def computed_values(self, arguments: Arguments) -> dict[str, Any]:
         """Return the field values that a put computes: the version and the write times."""
-        return self._written.values(self.entity(arguments), arguments) if self.sets_fields else {}
+        return self._computed.values(self.entity(arguments), arguments) if self.sets_fields else {}
 
     def action(self, arguments: Arguments, table: str) -> Request:
         """Return the parameters of the write for use as an action in a transaction."""
         request: Request
         if self._is_put:
             entity = self.entity(arguments)
-            written = self._written.values(entity, arguments) if self.sets_fields else None
-            request = {"TableName": table, "Item": self._builder.item(entity, written)}
+            computed = self._computed.values(entity, arguments) if self.sets_fields else None
+            request = {"TableName": table, "Item": self._builder.item(entity, computed)}
         else:
             request = {"TableName": table, "Key": self.key(arguments)}
         if self._is_plain:
@@ -263,7 +265,7 @@ class WriteRequest:
         """Return a fast function that builds requests for puts without conditions, which are the most
         frequent writes.
         """
-        read_item, model, checked_entity, make_item = self.given, self._model, self.entity, self._builder.item
+        read_item, model, checked_entity, make_item = self.read_item, self._model, self.entity, self._builder.item
 
         def request(arguments: Arguments, table: str) -> Request:
             entity = read_item(arguments)
@@ -281,10 +283,10 @@ _RETURNED = {"new": "ALL_NEW", "old": "ALL_OLD"}
 def _key_of(plan: Plan, entity: Callable[[Arguments], Entity]) -> Callable[[Arguments], Item]:
     if plan.key is not None:
         return item_key_maker(plan.key)
-    maker, written = item_builder(plan.entity), WrittenFields(plan.entity, exists=plan.exists)
+    builder, computed_fields = item_builder(plan.entity), ComputedFields(plan.entity, exists=plan.exists)
 
     def key(arguments: Arguments) -> Item:
         item = entity(arguments)
-        return maker.key({**item.__dict__, **written.values(item, arguments)})
+        return builder.key({**item.__dict__, **computed_fields.values(item, arguments)})
 
     return key

@@ -261,10 +261,10 @@ class Feed:
         reader.looked_s = self._clock.now()
         while len(records) < BATCH_RECORDS and not reader.ended:
             page = reader.cursor.read(min(limits.GET_RECORDS_LIMIT, BATCH_RECORDS - len(records)))
-            if page.gap:
+            if page.has_gap:
                 self.catch_up()
             records += page.records
-            reader.ended = page.ended
+            reader.ended = page.is_last
             if not page.records:
                 break
         return records

@@ -125,7 +125,7 @@ def missing_stream_image(subject: Subject) -> Iterator[Finding]:
 
 
 def _needed_images(consumer: Consumer) -> frozenset[str]:
-    return frozenset({"old", "new"}) if isinstance(consumer.filter, Changed) else consumer.needs
+    return frozenset({"old", "new"}) if isinstance(consumer.filter, Changed) else consumer.needed_images
 
 
 def _missing_image(table: Table, consumer: Consumer, needs: frozenset[str]) -> Iterator[Finding]:

@@ -188,7 +188,7 @@ def mixed_key_encodings(subject: Subject) -> Iterator[Finding]:
     for table in subject.tables:
         for index in (None, *table.schema.indexes):
             for (first, first_key), (other, other_key) in combinations(_keys_in(table, index), 2):
-                yield from _differing_sort_keys(first, first_key, other, other_key, table.schema.where(index))
+                yield from _differing_sort_keys(first, first_key, other, other_key, table.schema.label_of(index))
 
 
 def _keys_in(table: Table, index: Index | None) -> list[tuple[EntitySpec, BoundKey]]:
@@ -256,7 +256,7 @@ def timestamp_as_text(subject: Subject) -> Iterator[Finding]:
     for _, entity in subject.entities:
         reported: set[str] = set()
         for bound in (entity.key, *entity.indexes):
-            key_owner = entity.schema.where(bound.index)
+            key_owner = entity.schema.label_of(bound.index)
             for name in (name for part in bound.sort for name in part.fields):
                 field = entity.fields[name].declared
                 is_free_text = field.type is str and field.choices is None and field.pattern is None

@@ -381,7 +381,7 @@ def shard_only_identity(subject: Subject) -> Iterator[Finding]:
             yield shard_only_identity.finding(
                 pattern.name,
                 f"{pattern.name} returns items with other values of {name}: the key of"
-                f" {plan.schema.where(plan.index)} contains only its shard",
+                f" {plan.schema.label_of(plan.index)} contains only its shard",
                 f"write {{{name}}} in the key too, or add .filter(F.{name} == {name})",
                 pattern.place.at(f"{name}="),
                 plan.entities[0].place,

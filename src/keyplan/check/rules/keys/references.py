@@ -223,7 +223,7 @@ def tenant_not_leading_key(subject: Subject) -> Iterator[Finding]:
             or not any(_reads_all_tenants(read, entity, tenant) for read in subject.readers_of(table, bound.index))
         ]
         if keys_without_tenant:
-            key_owners = [entity.schema.where(bound.index) for bound in keys_without_tenant]
+            key_owners = [entity.schema.label_of(bound.index) for bound in keys_without_tenant]
             yield tenant_not_leading_key.finding(
                 entity.name,
                 f"IAM cannot isolate tenants of {entity.name}: the partition key of {', '.join(key_owners)} does"
@@ -261,7 +261,7 @@ def read_of_all_tenants(subject: Subject) -> Iterator[Finding]:
                 yield read_of_all_tenants.finding(
                     pattern.name,
                     f"{pattern.name} returns {entity.name} items of every {tenant}: neither the key of"
-                    f" {plan.schema.where(index)} nor a filter requires one",
+                    f" {plan.schema.label_of(index)} nor a filter requires one",
                     f"start the index's partition key with {{{tenant}}} and add pk({tenant}={tenant}, ...); suppress"
                     " this for a job that processes all tenants",
                     pattern.place,

@@ -99,7 +99,7 @@ def _not_findable(entity: EntitySpec, names: tuple[str, ...], queried: BoundKey 
         f"only a scan finds {entity.name} by {field_text}"
         if queried is None
         else f"finding {entity.name} by {field_text} reads all items of one {partition} in"
-        f" {entity.schema.where(queried.index)}"
+        f" {entity.schema.label_of(queried.index)}"
     )
     return no_matching_key.finding(
         entity.name,
@@ -137,7 +137,7 @@ def full_table_scan(subject: Subject) -> Iterator[Finding]:
             continue
         if plan.index is not None and _is_sparse(table, plan.index):
             continue
-        target = table.schema.where(plan.index)
+        target = table.schema.label_of(plan.index)
         units = None if total is None else total / limits.READ_UNIT_BYTES / (1 if plan.consistent else 2)
         rate = pattern.facts.rate
         if rate is not None and units is not None:

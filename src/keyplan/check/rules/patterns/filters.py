@@ -138,7 +138,7 @@ def _waste_finding(
         alternative.place if alternative is not None else plan.entity.place,
         severity=severity,
         item=pattern.name,
-        cause=f"{plan.schema.where(plan.index)} {next(iter(paths_of(condition))).field}",
+        cause=f"{plan.schema.label_of(plan.index)} {next(iter(paths_of(condition))).field}",
     )
 
 

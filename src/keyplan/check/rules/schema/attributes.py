@@ -45,7 +45,7 @@ def _float_keys(entity: EntitySpec) -> Iterator[Finding]:
             if part.field is None or part.field.annotation is not float:
                 continue
             must_match = bound.index is None or part in bound.partition
-            key_owner = entity.schema.where(bound.index)
+            key_owner = entity.schema.label_of(bound.index)
             severity: Literal["error", "warning"] = "error" if must_match else "warning"
             yield inexact_number.finding(
                 entity.name,
@@ -120,7 +120,7 @@ def _empty_value(
     cause = _declared_empty(
         stored_field, field, is_whole_key=part.template is None or part.text == f"{{{stored_field.name}}}"
     )
-    key_owner = entity.schema.where(bound.index)
+    key_owner = entity.schema.label_of(bound.index)
     declared = entity.place.at(f"{stored_field.name}:", width=len(stored_field.name))
     place = bound.place.at(f"{{{stored_field.name}") if part.template is not None else declared
     if cause:

@@ -211,7 +211,7 @@ def _constant_key(hot_key: HotKey | None, bound: BoundKey | None, entity: Entity
     if items < _MANY_ITEMS and not _is_notable(write, read):
         return
     index = bound.index if bound is not None else hot_key.index if hot_key is not None else None
-    target = entity.schema.where(index)
+    target = entity.schema.label_of(index)
     text = _key_text(hot_key, bound)
     parts = [f"{items:,.0f} items"] if items else []
     parts += [f"{number(write)} write units per second at the peak"] if write else []
@@ -268,8 +268,8 @@ def _time_key(subject: Subject, hot_key: HotKey | None, bound: BoundKey, entity:
     schema = entity.schema
     yield constant_partition_key.finding(
         schema.name if bound.index is None else bound.index.name,
-        f"all current writes to {schema.where(bound.index)} use one key, {number(units)} write units per second at the"
-        f" peak, because it consists of {', '.join(names)}; a partition serves"
+        f"all current writes to {schema.label_of(bound.index)} use one key, {number(units)} write units per second at"
+        f" the peak, because it consists of {', '.join(names)}; a partition serves"
         f" {limits.PARTITION_WRITE_UNITS:,}",
         "add a field that varies, or a shard, and read the shards with every_shard()",
         bound.place,

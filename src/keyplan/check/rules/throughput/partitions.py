@@ -102,7 +102,7 @@ def item_collection_growth(subject: Subject) -> Iterator[Finding]:
             consequence = (
                 "with a local index, writes beyond that fail" if refused else "a query of it reads all of them"
             )
-            target = table.schema.where(bound.index)
+            target = table.schema.label_of(bound.index)
             yield item_collection_growth.finding(
                 entity.name if bound.index is None else bound.index.name,
                 f"the most used key of {target} grows to {size / limits.GIB:,.0f} GB of {entity.name}: a"
