@@ -93,7 +93,7 @@ def observed_state(engine: Engine) -> ObservedState:
     observed: ObservedState = {"state": without_ids(state(engine)), "trees": len(stored_trees(engine))}
     observed["backups"] = sorted(
         (document["name"], document["type"], list(view.span(backups.tree_of(document), b"", None)))
-        for document in backups.stored(view)
+        for document in backups.all_backups(view)
     )
     for table in engine.catalog.tables():
         if table.recovery is not None:

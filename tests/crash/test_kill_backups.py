@@ -83,7 +83,7 @@ def audit(engine: Engine, acknowledged: set[tuple[str, str]]) -> None:
     engine.backfiller.wait()
     assert fsck.check(engine) == []
     check_trees(engine)
-    arns = {document["arn"] for document in backups.stored(engine.store.view())}
+    arns = {document["arn"] for document in backups.all_backups(engine.store.view())}
     tables = set(engine.call("ListTables", {})["TableNames"]) - {"things"}
     assert acknowledged <= {("backup", arn) for arn in arns} | {("table", name) for name in tables}
     for arn in arns:

@@ -31,7 +31,7 @@ def furnished(engine: Engine) -> Engine:
 def entry_of(table: Table, index: str, name: str) -> bytes:
     """Return the stored key of an item's entry."""
     item = {**tables_of.key(name), **attributes(name)}
-    entry = table.indexes[index].key.entry(item, table.key.of_item(item))
+    entry = table.indexes[index].key.entry_key(item, table.key.of_item(item))
     assert entry is not None
     return entry
 

@@ -63,7 +63,7 @@ def harness() -> Harness:
     ],
 )
 def test_a_damaged_backup_is_found(harness: Harness, damage: Damage, message: str) -> None:
-    (document,) = backups.stored(harness.engine.store.view())
+    (document,) = backups.all_backups(harness.engine.store.view())
     harness.engine.store.write(lambda transaction: damage(transaction, backups.tree_of(document)))
     problems = fsck.check(harness.engine)
     assert message in {problem.message for problem in problems}

@@ -46,5 +46,5 @@ def check_trees(engine: Engine) -> None:
     for table in stored_tables(view):
         assert table.copies == ()
         expected |= {table.tree.number} | ({table.recovery.tree.number} if table.recovery is not None else set())
-    expected |= {document["tree"] for document in backups.stored(view)}
+    expected |= {document["tree"] for document in backups.all_backups(view)}
     assert stored_trees(engine) == {f"tree_{number}" for number in expected}

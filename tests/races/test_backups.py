@@ -88,7 +88,7 @@ def prepare(engine: Engine) -> None:
 def check_nothing_is_left(engine: Engine) -> None:
     assert fsck.check(engine) == []
     view = engine.store.view()
-    assert backups.stored(view) == [] == copies.pending(view)
+    assert backups.all_backups(view) == [] == copies.pending_owners(view)
     check_trees(engine)
 
 

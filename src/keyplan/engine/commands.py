@@ -29,7 +29,7 @@ def command(operation: str) -> Command:
     """
     load = OPERATIONS.get(operation)
     if load is None:
-        refuse(operation)
+        raise_unsupported(operation)
     shape, run = load()
     return Command(operation, shapes.compile(shape), shapes.compile(shape, late=True), run)
 
@@ -65,7 +65,7 @@ Source: botocore's service model for dynamodb, version 2012-08-10.
 """
 
 
-def refuse(operation: str) -> NoReturn:
+def raise_unsupported(operation: str) -> NoReturn:
     """Raise UnknownOperationError for an unsupported operation. The error has a message only if DynamoDB supports the
     operation.
     """

@@ -68,7 +68,7 @@ def check(database: _CheckedDatabase, progress: Callable[[str, int], None] | Non
             rows = Progress(database.clock, f"checking table {table.name}")
             problems += _check_table(view, table, progress, rows)
             rows.finish()
-        for document in backups.stored(view):
+        for document in backups.all_backups(view):
             problems += _check_backup(view, document)
     return problems
 
@@ -76,7 +76,11 @@ def check(database: _CheckedDatabase, progress: Callable[[str, int], None] | Non
 def _check_table(
     view: StoreView, table: Table, progress_of: Callable[[str, int], None] | None, progress: Progress
 ) -> Iterator[FsckProblem]:
-    checks: tuple[_Checks, ...] = (_Collections(view, table), _Entries(view, table), _Expiries(view, table))
+    checks: tuple[_TableCheck, ...] = (
+        _CollectionCheck(view, table),
+        _EntryCheck(view, table),
+        _ExpiryCheck(view, table),
+    )
     for rows, (key, size, body) in enumerate(view.span(table.tree, b"", None), 1):
         if rows % PROGRESS_ROWS == 0:
             progress.report(partial(percent, key))
@@ -145,7 +149,7 @@ def _check_count(view: StoreView, table: Table, location: str, tree: Tree, expec
         yield FsckProblem(table.name, location, f"{entries} entries, {expected} expected")
 
 
-class _Checks(Protocol):
+class _TableCheck(Protocol):
     """Interface of a consistency check of one table. `add` checks each row, in key order, and `end` reports problems
     that are known only after the last row.
     """
@@ -159,7 +163,7 @@ class _Checks(Protocol):
         ...
 
 
-class _Entries:
+class _EntryCheck:
     """Check of the index entries of each item and of the total number of entries. Entries with a delayed write are
     ignored.
     """
@@ -174,7 +178,7 @@ class _Entries:
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         for index in self._indexes:
-            entry_key = index.key.entry(version.item, key)
+            entry_key = index.key.entry_key(version.item, key)
             if entry_key is not None and not lag.is_delayed(self._view, self._waiting, index.tree, entry_key):
                 self._counts[index.name] += 1
                 yield from _check_entry(self._view, self._table, index, entry_key, version)
@@ -185,7 +189,7 @@ class _Entries:
             yield from _check_count(self._view, self._table, index.name, index.tree, expected)
 
 
-class _Expiries:
+class _ExpiryCheck:
     """Check of the time to live entry of each item and of the total number of these entries."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
@@ -208,7 +212,7 @@ class _Expiries:
             yield from _check_count(self._view, self._table, "time to live", tree, self._count)
 
 
-class _Collections:
+class _CollectionCheck:
     """Check of item collection sizes. The rows of an item collection must be consecutive."""
 
     def __init__(self, view: StoreView, table: Table) -> None:

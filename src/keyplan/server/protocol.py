@@ -24,7 +24,7 @@ import orjson
 from keyplan.clock import SystemClock
 from keyplan.dynamodb.messages import protocol as texts
 from keyplan.dynamodb.messages.requests import UNEXPECTED_VALUE, unrecognized_collection
-from keyplan.engine.commands import UNSUPPORTED, refuse
+from keyplan.engine.commands import UNSUPPORTED, raise_unsupported
 from keyplan.errors import (
     AccessDeniedError,
     EngineClosedError,
@@ -210,7 +210,7 @@ class DynamoDBProtocol:
     def _operation(self, target: bytes) -> str:
         operation = self._targets.get(target)
         if operation is None:
-            refuse(_UNSUPPORTED.get(target, ""))
+            raise_unsupported(_UNSUPPORTED.get(target, ""))
         return operation
 
     def _host(self, headers: dict[bytes, bytes]) -> str:

@@ -71,7 +71,7 @@ def status(harness: Harness, arn: str) -> str:
 
 def work_off(harness: Harness) -> None:
     """Run all pending work in this thread."""
-    while pending := backfill.pending(harness.engine.database):
+    while pending := backfill.pending_backfills(harness.engine.database):
         backfill.fill_chunks(harness.engine.database, *pending[0], 1)
 
 
@@ -88,7 +88,7 @@ def check_trees(harness: Harness) -> None:
         trees = [table.tree, *(index.tree for index in table.indexes.values()), *table.copies]
         expected |= {tree.number for tree in trees}
         expected |= {each.tree.number for each in (table.recovery, table.expiry) if each is not None}
-    expected |= {document["tree"] for document in backups.stored(view)}
+    expected |= {document["tree"] for document in backups.all_backups(view)}
     assert {name for name in stored_trees(harness.engine) if name.startswith("tree_")} == {
         f"tree_{n}" for n in expected
     }
@@ -264,7 +264,7 @@ def test_a_restore_ends_even_if_an_item_changes_faster_than_its_records_are_read
     change_often(harness, "010", times=50)
     harness.rewind(then)
     chunks = 0
-    while backfill.pending(harness.engine.database):
+    while backfill.pending_backfills(harness.engine.database):
         backfill.fill_chunks(harness.engine.database, "restored", backfill.ROWS, 1)
         change_often(harness, "010", times=5)
         chunks += 1
@@ -351,7 +351,7 @@ def test_indexes_are_filled_after_all_rows_are_copied(
         work_off(harness)
         harness.restore(arn)
         engines = [harness.engine, other]
-        while pending := backfill.pending(engines[0].database):
+        while pending := backfill.pending_backfills(engines[0].database):
             backfill.fill_chunks(engines[0].database, *pending[-1 if last else 0], 1)
             engines.reverse()
             engines[0].catalog.reload(engines[0].store.view())
@@ -430,7 +430,7 @@ def test_several_processes_share_a_copy(tmp_path: Path) -> None:
             put = {"TableName": "things", "Item": {**tables_of.key(name), "x": {"S": "second"}}}
             engine.call("PutItem", put)
             backfill.fill_chunks(engine.database, arn, backfill.ROWS, 1)
-        assert backfill.pending(harness.engine.database) == backfill.pending(other.database) == []
+        assert backfill.pending_backfills(harness.engine.database) == backfill.pending_backfills(other.database) == []
         assert restored(harness, arn) == before
 
 
@@ -468,7 +468,7 @@ class Chance:
                 target, arn = f"restored-{len(self.restored)}", chance.choice(ready)
                 harness.restore(arn, target)
                 self.restored[target] = self.backups[arn]
-        elif pending := backfill.pending(harness.engine.database):
+        elif pending := backfill.pending_backfills(harness.engine.database):
             backfill.fill_chunks(harness.engine.database, *chance.choice(pending), 1)
         if chance.random() < 0.3:
             self.instants.append((harness.clock.now(), content(harness)))

@@ -101,7 +101,7 @@ def test_items_of_a_partition_are_in_numeric_order_after_one_prefix(part: str, n
 def _entry(parts: tuple[str, str, str, bytes], table_key: bytes = b"k") -> bytes:
     a, b, c, d = parts
     item = {"a": {"S": a}, "b": {"S": b}, "c": {"S": c}, "d": {"B": b64encode(d).decode()}}
-    entry = SEVERAL.entry(item, table_key)
+    entry = SEVERAL.entry_key(item, table_key)
     assert entry is not None
     return entry
 
@@ -128,10 +128,10 @@ def test_a_partition_attribute_never_runs_into_the_next(left: tuple[str, str], r
 
 def test_an_item_without_a_key_attribute_has_no_entry() -> None:
     item = {"a": {"S": "1"}, "b": {"S": "2"}, "c": {"S": "3"}, "d": {"B": "eA=="}}
-    assert SEVERAL.entry(item, b"k") is not None
+    assert SEVERAL.entry_key(item, b"k") is not None
     for name in item:
-        assert SEVERAL.entry({other: value for other, value in item.items() if other != name}, b"k") is None
-        assert SEVERAL.entry({**item, name: {"NULL": True}}, b"k") is None
+        assert SEVERAL.entry_key({other: value for other, value in item.items() if other != name}, b"k") is None
+        assert SEVERAL.entry_key({**item, name: {"NULL": True}}, b"k") is None
 
 
 def test_an_entry_moves_only_with_its_key_attributes() -> None:

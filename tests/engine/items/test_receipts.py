@@ -35,7 +35,7 @@ def test_a_total_is_one_number(table: Table) -> None:
 
 def test_rejected_writes_are_only_in_the_total() -> None:
     receipt = Receipt()
-    receipt.table_units, receipt.refused_units = 1.0, 3.0
+    receipt.table_units, receipt.rejected_units = 1.0, 3.0
     assert receipt.render("INDEXES", "things") == {
         "TableName": "things",
         "CapacityUnits": 4.0,

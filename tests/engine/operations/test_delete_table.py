@@ -93,12 +93,12 @@ def test_stream_records_are_kept_for_a_day(tmp_path: Path) -> None:
         create(engine, StreamSpecification=STREAM)
         put(engine, "a")
         engine.call("DeleteTable", {"TableName": "notes"})
-        (stream,) = logs.stored(engine.store.view())
+        (stream,) = logs.all_streams(engine.store.view())
         assert stream["ended_at"] == clock.now()
         assert stream["table"] == "notes"
         clock.advance(limits.STREAM_RETENTION_S)
         create(engine, "other")
-        assert logs.stored(engine.store.view()) == []
+        assert logs.all_streams(engine.store.view()) == []
 
 
 def test_a_table_recreated_in_the_same_millisecond_has_a_new_stream(tmp_path: Path) -> None:

@@ -226,10 +226,10 @@ def test_logs_keep_order_and_never_reuse_a_sequence(store: SqliteStore) -> None:
     assert [(row[0], row[2]) for row in view.records(log, 0, 0, 10)] == [(1, b"0"), (3, b"2"), (5, b"4")]
     assert [row[2] for row in view.records(log, 1, 3, 1)] == [b"3"]
     assert view.bounds(log, 1) == (2, 4)
-    assert store.write(lambda tx: tx.last_of_older(log, 0, 102.0, 9)) == 1
-    assert store.write(lambda tx: tx.last_of_older(log, 0, 100.0, 9)) == 0
-    assert store.write(lambda tx: tx.last_of_older(log, 0, 200.0, 9)) == 5
-    assert store.write(lambda tx: tx.last_of_older(log, 0, 200.0, 2)) == 3
+    assert store.write(lambda tx: tx.last_to_trim(log, 0, 102.0, 9)) == 1
+    assert store.write(lambda tx: tx.last_to_trim(log, 0, 100.0, 9)) == 0
+    assert store.write(lambda tx: tx.last_to_trim(log, 0, 200.0, 9)) == 5
+    assert store.write(lambda tx: tx.last_to_trim(log, 0, 200.0, 2)) == 3
     assert store.write(lambda tx: tx.trim(log, 0, 5)) == 3
     assert store.write(lambda tx: tx.trim(log, 1, 5)) == 2
     assert view.bounds(log, 0) == (None, None)

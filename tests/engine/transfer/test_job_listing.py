@@ -133,7 +133,7 @@ def test_a_token_of_the_other_list_is_invalid(shop: Workshop) -> None:
 
 def test_jobs_are_removed_after_90_days(shop: Workshop) -> None:
     old = shop.import_("none", "old")["ImportArn"]
-    shop.clock.advance(limits.JOB_KEPT_S)
+    shop.clock.advance(limits.JOB_RETENTION_S)
     assert shop.engine.call("ListImports", {})["ImportSummaryList"] == []
     shop.import_("none", "new")
     assert failure(shop.engine, "DescribeImport", {"ImportArn": old})[0] == "ImportNotFoundException"

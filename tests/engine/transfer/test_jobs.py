@@ -142,7 +142,7 @@ def test_a_job_taken_over_by_another_engine_is_not_changed(shop: Workshop, monke
         write(*args)
         transaction = args[0]
         document = jobs.find(
-            transaction, jobs.IMPORT, jobs.stored(transaction, jobs.IMPORT)[0]["description"]["ImportArn"]
+            transaction, jobs.IMPORT, jobs.all_jobs(transaction, jobs.IMPORT)[0]["description"]["ImportArn"]
         )
         assert document is not None
         monkeypatch.setattr(jobs.JobClaim, "save", lambda claim, t, d: jobs.save(t, {**d, "runner": "another"}))
@@ -188,7 +188,7 @@ def test_a_heartbeat_is_written_regularly(shop: Workshop, monkeypatch: pytest.Mo
 
     def slow(body: bytes) -> bytes:
         shop.clock.advance(jobs.BEAT_S)
-        beats.append(jobs.stored(shop.engine.store.view(), jobs.EXPORT)[0]["beat_s"])
+        beats.append(jobs.all_jobs(shop.engine.store.view(), jobs.EXPORT)[0]["beat_s"])
         return item_line(body)
 
     monkeypatch.setattr(export_files, "item_line", slow)

@@ -259,7 +259,7 @@ def _is_refused(resource: ThrottledResource, charge: CapacityCharge, now: float)
 
     Otherwise, count the units as consumed at the time `now` and return False.
     """
-    if resource.refusal(charge, now) is not None:
+    if resource.throttling_cause(charge, now) is not None:
         return True
     resource.consume(charge)
     return False

@@ -121,7 +121,7 @@ def drop(transaction: Transaction, document: Document) -> None:
 
 def purge(transaction: Transaction, now: float) -> int:
     """Delete expired backups and return their number."""
-    expired = [document for document in stored(transaction) if is_expired(document, now)]
+    expired = [document for document in all_backups(transaction) if is_expired(document, now)]
     for document in expired:
         drop(transaction, document)
     return len(expired)
@@ -130,7 +130,7 @@ def purge(transaction: Transaction, now: float) -> int:
 # Lookup.
 
 
-def stored(view: StoreView) -> list[Document]:
+def all_backups(view: StoreView) -> list[Document]:
     """Return the stored documents of all backups, including expired ones, sorted by table and then by age."""
     return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
 

@@ -133,7 +133,7 @@ def _stop_saving_versions(database: Database, transaction: Transaction, document
     transaction.drop_tree(statements.tree(versions_tree))
 
 
-def pending(view: StoreView) -> list[str]:
+def pending_owners(view: StoreView) -> list[str]:
     """Return the owners of unfinished copies: names of restored tables and ARNs of backups."""
     return [name.removeprefix(DOCUMENT_PREFIX) for name, _ in view.documents(DOCUMENT_PREFIX)]
 

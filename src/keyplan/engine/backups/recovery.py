@@ -33,7 +33,7 @@ def find_source(database: Database, name_or_arn: str, message: str | None = None
     default error message.
     """
     try:
-        table = descriptions.find_known(database, name_or_arn)
+        table = descriptions.find_cached(database, name_or_arn)
     except ResourceNotFoundError:
         table = None
     if table is None or descriptions.status(table, database.clock.now()) in ("CREATING", "DELETING"):
@@ -90,7 +90,7 @@ def trim(database: Database) -> int:
     removed = sum(
         _trim(database, table, table.recovery) for table in database.catalog.tables() if table.recovery is not None
     )
-    if any(backups.is_expired(document, now) for document in backups.stored(database.store.view())):
+    if any(backups.is_expired(document, now) for document in backups.all_backups(database.store.view())):
         removed += database.store.write(lambda transaction: backups.purge(transaction, now))
     return removed
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 
-class Restored(NamedTuple):
+class RestoredTable(NamedTuple):
     """The result of starting a restore: the new table and its description."""
 
     table: Table
@@ -35,7 +35,7 @@ class Restored(NamedTuple):
     """The table description for the response. As in DynamoDB, it shows the new table before its items are copied."""
 
 
-class Origin(NamedTuple):
+class RestoreSource(NamedTuple):
     """The table or backup from which a table is restored."""
 
     description: dict[str, Any]
@@ -63,7 +63,9 @@ def check_target(database: Database, name: str) -> None:
     raise TableInUseError(messages.table_restoring(name, restore.get("SourceBackupArn") or restore["SourceTableArn"]))
 
 
-def begin(database: Database, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
+def begin(
+    database: Database, transaction: Transaction, origin: RestoreSource, request: dict[str, Any]
+) -> RestoredTable:
     """Create the table that is restored from the given source. The caller then calls `finish` to start copying rows and
     backfilling indexes.
 
@@ -80,10 +82,10 @@ def begin(database: Database, transaction: Transaction, origin: Origin, request:
     del document["ready_at"]
     table = database.catalog.save(transaction, document)
     copies.begin(database, transaction, table.name, table.tree, origin.rows, point_in_time=origin.point_in_time)
-    return Restored(table, descriptions.describe(database, transaction, table, descriptions.PENDING))
+    return RestoredTable(table, descriptions.describe(database, transaction, table, descriptions.PENDING))
 
 
-def finish(database: Database, restored: Restored) -> dict[str, Any]:
+def finish(database: Database, restored: RestoredTable) -> dict[str, Any]:
     """Start copying the rows and backfilling the indexes of the restored table, and return the response of the
     operation.
     """

@@ -200,6 +200,6 @@ def _current_entry(
     Returns None if the item does not exist or does not have an index entry with the key `entry`.
     """
     version = versions.load(transaction, table, item_key)
-    if version is None or index.key.entry(version.item, item_key) != entry:
+    if version is None or index.key.entry_key(version.item, item_key) != entry:
         return None
     return index.row(version.item, version.size, version.body)

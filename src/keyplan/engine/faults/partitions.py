@@ -86,14 +86,14 @@ class Bucket:
         self.rate = rate
         self.units = min(self.units, self.capacity)
 
-    def halved(self, now: float) -> Bucket:
+    def half(self, now: float) -> Bucket:
         """Return a token bucket with the same rate and half of the capacity units that this bucket contains at the time
         `now`.
         """
         self._fill(now)
-        half = Bucket(self.rate, now, self._keep_s)
-        half.units = self.units / 2
-        return half
+        bucket = Bucket(self.rate, now, self._keep_s)
+        bucket.units = self.units / 2
+        return bucket
 
     def _fill(self, now: float) -> None:
         if now > self._at:
@@ -246,10 +246,10 @@ class Partitions:
         upper = Partition(
             boundary,
             partition.high,
-            {kind: bucket.halved(now) for kind, bucket in partition.buckets.items()},
+            {kind: bucket.half(now) for kind, bucket in partition.buckets.items()},
             _WindowLoad(now, self._random),
         )
-        partition.buckets = {kind: bucket.halved(now) for kind, bucket in partition.buckets.items()}
+        partition.buckets = {kind: bucket.half(now) for kind, bucket in partition.buckets.items()}
         partition.high = boundary
         self._partitions.insert(number + 1, upper)
         self._lows.insert(number + 1, boundary)
@@ -314,7 +314,7 @@ class OnDemandCeiling:
         self._bucket.consume(units)
         self._window_units += units
 
-    def warm(self, units_per_s: float, now: float) -> None:
+    def raise_limit(self, units_per_s: float, now: float) -> None:
         """Raise the on-demand limit to at least `units_per_s` capacity units per second."""
         if units_per_s > self.units_per_s:
             self.units_per_s = units_per_s
@@ -326,10 +326,10 @@ class OnDemandCeiling:
             self._peak = max(self._peak, self._window_units / PEAK_S)
             self._window_since, self._window_units = now, 0.0
         if now - self._raised_at >= GROWTH_S and 2 * self._peak > self.units_per_s:
-            self.warm(2 * self._peak, now)
+            self.raise_limit(2 * self._peak, now)
             self._raised_at = now
 
-    def partitions(self, kind: Kind) -> int:
+    def partition_count(self, kind: Kind) -> int:
         """Return the number of partitions required to serve the current on-demand limit. `kind` selects the limit on
         reads or on writes.
         """

@@ -59,7 +59,7 @@ class ThrottledResource:
             index is None and any(not local_index.is_global for local_index in table.indexes.values())
         )
         self.partitions = Partitions(
-            throughput.partitions(description, self._mode),
+            throughput.partition_count(description, self._mode),
             since,
             random_source,
             **({"collection": partition_bytes_of} if no_inner_splits else {}),
@@ -74,13 +74,13 @@ class ThrottledResource:
             self._table = table
             self._configure(now)
 
-    def refusal(self, charge: CapacityCharge, now: float) -> Cause | None:
+    def throttling_cause(self, charge: CapacityCharge, now: float) -> Cause | None:
         """Return the reason why the capacity units of a charge are not available, or None if they are available."""
         ceiling = self.ceilings[charge.kind]
         if not ceiling.admits(charge.units, now):
             return ceiling.cause
         if isinstance(ceiling, OnDemandCeiling):
-            self.partitions.grow(ceiling.partitions(charge.kind), now)
+            self.partitions.grow(ceiling.partition_count(charge.kind), now)
         maximum = self._maxima.get(charge.kind)
         if maximum is not None and not maximum.has_units(charge.units, now):
             return "MaxOnDemandThroughputExceeded"
@@ -122,12 +122,12 @@ class ThrottledResource:
     def _configure(self, now: float) -> None:
         description = self._description()
         self._mode = throughput.billing_mode(self._table.document["description"])
-        self.partitions.grow(throughput.partitions(description, self._mode), now)
+        self.partitions.grow(throughput.partition_count(description, self._mode), now)
         for kind in KINDS:
             if self._mode == throughput.PROVISIONED:
                 self._provision(kind, description["ProvisionedThroughput"], now)
             else:
-                self._warm(kind, throughput.warm(description, self._mode), now)
+                self._warm(kind, throughput.warm_throughput(description, self._mode), now)
             self._limit(kind, description.get("OnDemandThroughput") or {}, now)
 
     def _provision(self, kind: Kind, capacity: dict[str, Any], now: float) -> None:
@@ -142,7 +142,7 @@ class ThrottledResource:
         rate: float = warm[f"{kind}UnitsPerSecond"]
         ceiling = self.ceilings.get(kind)
         if isinstance(ceiling, OnDemandCeiling):
-            ceiling.warm(rate, now)
+            ceiling.raise_limit(rate, now)
         else:
             self.ceilings[kind] = OnDemandCeiling(rate, now)
 
@@ -239,8 +239,8 @@ class Throttle:
                 raise
 
     def _charge(self, charges: list[CapacityCharge], now: float) -> None:
-        refusals = [(charge, charge.resource.refusal(charge, now)) for charge in charges]
-        for charge, cause in refusals:
+        causes = [(charge, charge.resource.throttling_cause(charge, now)) for charge in charges]
+        for charge, cause in causes:
             if cause is not None:
                 raise charge.resource.error(charge.kind, cause)
         for charge in charges:
@@ -261,7 +261,7 @@ def _entry_charges(
 
 def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:
     """Return the key, size and body of the index entry for an item version, or None if the version has no entry."""
-    entry_key = index.key.entry(version.item, key) if version is not None else None
+    entry_key = index.key.entry_key(version.item, key) if version is not None else None
     if version is None or entry_key is None:
         return None
     return (entry_key, *index.row(version.item, version.size, version.body))

@@ -208,7 +208,7 @@ class IndexKey:
                 return False
         return True
 
-    def entry(self, item: Item, table_key: bytes) -> bytes | None:
+    def entry_key(self, item: Item, table_key: bytes) -> bytes | None:
         """Return the stored key of an item's index entry, given the item's stored key `table_key`.
 
         Returns None if the item does not have all key attributes of the index and is therefore not in the index.

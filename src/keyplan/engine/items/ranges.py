@@ -177,7 +177,7 @@ def _start_key(table: Table, index: Index | None, start: Item) -> bytes:
         raise ValidationError(messages.start_key_problem(error.message)) from error
     if index is None:
         return table_key
-    entry = index.key.entry(start, table_key)
+    entry = index.key.entry_key(start, table_key)
     if entry is None:  # every key attribute exists, so one is empty
         raise ValidationError(messages.START_KEY_INVALID)
     return entry

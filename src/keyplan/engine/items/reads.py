@@ -37,7 +37,7 @@ QUERY_EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionEx
 QUERY_VALUE_EXPRESSIONS = ("FilterExpression", "KeyConditionExpression")
 """The expression parameters of a Query that can contain value placeholders."""
 
-_FAULTS_OF_START = frozenset(
+_START_KEY_FAULTS = frozenset(
     (
         messages.EMPTY_VALUE,
         messages.SEVERAL_TYPES,
@@ -262,6 +262,6 @@ def start_item(request: dict[str, Any], form: Form) -> Item | None:
     try:
         return normalise_item(start, wire=form.wire)[0]
     except ValidationError as error:
-        if error.message in _FAULTS_OF_START:
+        if error.message in _START_KEY_FAULTS:
             raise ValidationError(messages.start_key_problem(error.message)) from error
         raise

@@ -11,11 +11,11 @@ from keyplan.engine.tables.catalog import Index, table_name
 class Receipt:
     """The capacity units that an operation consumed on one table and its indexes."""
 
-    __slots__ = ("global_units", "local_units", "refused_units", "table_units")
+    __slots__ = ("global_units", "local_units", "rejected_units", "table_units")
 
     def __init__(self) -> None:
         self.table_units = 0.0
-        self.refused_units = 0.0
+        self.rejected_units = 0.0
         """Units of rejected writes, which are included in the total but not in the units of the table or an index."""
         self.global_units: dict[str, float] = {}
         self.local_units: dict[str, float] = {}
@@ -40,7 +40,7 @@ class Receipt:
         """The number of capacity units consumed on the table and all its indexes, including those of
         rejected writes.
         """
-        return self.table_units + self.refused_units + sum(self.global_units.values()) + sum(self.local_units.values())
+        return self.table_units + self.rejected_units + sum(self.global_units.values()) + sum(self.local_units.values())
 
     def render(self, detail: str, name: str, kind: str | None = None) -> dict[str, Any]:
         """Return the ConsumedCapacity member of a response. `detail` is TOTAL or INDEXES.

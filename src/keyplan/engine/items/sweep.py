@@ -56,7 +56,7 @@ def _sweep_table(
     database: Database, table: Table, stopped: Callable[[], bool], decode_errors: list[DecodeError]
 ) -> int:
     assert table.expiry is not None
-    low, high = _due(database.clock.now(), database.settings.ttl_delay_s)
+    low, high = _due_range(database.clock.now(), database.settings.ttl_delay_s)
     removed = 0
     clock, never = database.clock, threading.Event()
     pace = Pace(clock, BATCH_ITEMS)
@@ -95,7 +95,7 @@ def _next_due_keys(
     return due_keys
 
 
-def _due(now: float, delay_s: float) -> tuple[bytes, bytes]:
+def _due_range(now: float, delay_s: float) -> tuple[bytes, bytes]:
     oldest = max(0, math.ceil(now - limits.TTL_PAST_S))
     return expiry.span(oldest, max(oldest, math.ceil(now - delay_s)))
 

@@ -56,7 +56,7 @@ def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version
     """
     transaction.put(table.tree, key, new.size, new.body)
     for index in table.indexes.values():
-        entry = index.key.entry(new.item, key)
+        entry = index.key.entry_key(new.item, key)
         if entry is not None:
             transaction.put(index.tree, entry, *index.row(new.item, new.size, new.body))
 
@@ -69,7 +69,7 @@ def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Ite
     """
     transaction.delete(table.tree, key)
     for index in table.indexes.values():
-        entry = index.key.entry(item, key)
+        entry = index.key.entry_key(item, key)
         if entry is not None:
             transaction.delete(index.tree, entry)
 
@@ -86,7 +86,7 @@ def change_blindly(
     puts = [(key, new) for key, _, new in changes if new is not None]
     transaction.put_all(table.tree, [(key, new.size, new.body) for key, new in puts])
     for index in table.indexes.values():
-        rows = [(index.key.entry(new.item, key), *index.row(new.item, new.size, new.body)) for key, new in puts]
+        rows = [(index.key.entry_key(new.item, key), *index.row(new.item, new.size, new.body)) for key, new in puts]
         transaction.put_all(index.tree, [(key, size, body) for key, size, body in rows if key is not None])
     for key, item, new in changes:
         if new is None:

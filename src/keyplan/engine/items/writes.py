@@ -175,7 +175,7 @@ def collection_bytes(table: Table, version: Version | None) -> int:
         return 0
     total = version.size
     for index in table.indexes.values():
-        if not index.is_global and index.key.entry(version.item, b"") is not None:
+        if not index.is_global and index.key.entry_key(version.item, b"") is not None:
             total += index.row(version.item, version.size, version.body)[0]
     return total
 

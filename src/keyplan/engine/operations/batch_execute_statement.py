@@ -18,7 +18,7 @@ from keyplan.engine.operations import shapes
 from keyplan.engine.operations.execute_statement import PARAMETERS, STATEMENT
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import PreparedStatement, prepare
-from keyplan.engine.statements.writes import Attempt, LocatedAction
+from keyplan.engine.statements.writes import LocatedAction, StatementResult
 from keyplan.errors import (
     AccessDeniedError,
     ItemCollectionSizeLimitExceededError,
@@ -77,21 +77,21 @@ class _StatementRequest(NamedTuple):
     """
 
 
-class _Costs:
+class _ConsumedCapacity:
     """The capacity consumed by the statements of a batch, by table name."""
 
     def __init__(self) -> None:
         self.receipts: dict[str, Receipt] = {}
-        self._refused: dict[str, float] = {}
+        self._rejected_units: dict[str, float] = {}
 
-    def add(self, name: str, attempt: Attempt) -> None:
+    def add(self, name: str, result: StatementResult) -> None:
         """Add the capacity that a statement consumed on the table `name`."""
-        if attempt.failure is not None:
-            self._refused[name] = self._refused.get(name, 0.0) + attempt.receipt.table_units
+        if result.failure is not None:
+            self._rejected_units[name] = self._rejected_units.get(name, 0.0) + result.receipt.table_units
         elif name in self.receipts:
-            self.receipts[name].add(attempt.receipt)
+            self.receipts[name].add(result.receipt)
         else:
-            self.receipts[name] = attempt.receipt
+            self.receipts[name] = result.receipt
 
     def render(self, detail: str) -> list[dict[str, Any]]:
         """Return the ConsumedCapacity member of the response.
@@ -99,7 +99,7 @@ class _Costs:
         The capacity of a rejected write is included only if another statement on the same table succeeded.
         """
         for name, receipt in self.receipts.items():
-            receipt.refused_units = self._refused.get(name, 0.0)
+            receipt.rejected_units = self._rejected_units.get(name, 0.0)
         return [receipt.render(detail, name) for name, receipt in self.receipts.items()]
 
 
@@ -107,7 +107,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     """Run BatchExecuteStatement: run the statements one after another, and return a separate result for
     each statement.
     """
-    costs = _Costs()
+    capacity = _ConsumedCapacity()
     prepared = [_prepare(statement, form) for statement in request["Statements"]]
     kinds = {statement.select is not None for statement in prepared if isinstance(statement, PreparedStatement)}
     if len(kinds) > 1:
@@ -119,11 +119,11 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     item_keys = [entry.item_key for entry in requests if entry.item_key is not None]
     if len(set(item_keys)) < len(item_keys):
         raise ValidationError(DUPLICATE_KEYS)
-    responses = [_answer(database, entry, form, costs) for entry in requests]
+    responses = [_answer(database, entry, form, capacity) for entry in requests]
     response: dict[str, Any] = {"Responses": responses}
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    if detail != "NONE" and costs.receipts:
-        response["ConsumedCapacity"] = costs.render(detail)
+    if detail != "NONE" and capacity.receipts:
+        response["ConsumedCapacity"] = capacity.render(detail)
     return response
 
 
@@ -158,14 +158,16 @@ def _statement_request(
         return statement_request
 
 
-def _answer(database: Database, statement_request: _StatementRequest, form: Form, costs: _Costs) -> dict[str, Any]:
+def _answer(
+    database: Database, statement_request: _StatementRequest, form: Form, capacity: _ConsumedCapacity
+) -> dict[str, Any]:
     prepared = statement_request.prepared
     if isinstance(prepared, ValidationError):
         return _error_response(prepared)
     name = prepared.source.table
     try:
         # Run the statements one by one. If a table has changed, earlier statements must not run again.
-        attempt = database.start_over(_execute, database, prepared, statement_request, form)
+        result = database.start_over(_execute, database, prepared, statement_request, form)
     except ItemCollectionSizeLimitExceededError as error:
         return {**_error_response(error), "TableName": name}
     except tuple(_CODES) as error:
@@ -174,20 +176,20 @@ def _answer(database: Database, statement_request: _StatementRequest, form: Form
             if error.message == messages.TOO_DEEP
             else _error_response(error)
         )
-    costs.add(name, attempt)
-    if attempt.failure is not None:
-        return {**_error_response(attempt.failure), "TableName": name}
-    return {"TableName": name, "Item": attempt.items[0]} if attempt.items else {"TableName": name}
+    capacity.add(name, result)
+    if result.failure is not None:
+        return {**_error_response(result.failure), "TableName": name}
+    return {"TableName": name, "Item": result.items[0]} if result.items else {"TableName": name}
 
 
 def _execute(
     database: Database, prepared: PreparedStatement, statement_request: _StatementRequest, form: Form
-) -> Attempt:
+) -> StatementResult:
     statement = statement_request.request
     if prepared.select is not None:
         return _read(database, prepared, prepared.select, form, consistent=bool(statement.get("ConsistentRead")))
     on_failure = statement.get("ReturnValuesOnConditionCheckFailure")
-    return writes.attempt(database, prepared, form, on_failure=on_failure, located=statement_request.located)
+    return writes.run_statement(database, prepared, form, on_failure=on_failure, located=statement_request.located)
 
 
 def _error_response(error: ServiceError) -> dict[str, Any]:
@@ -200,7 +202,7 @@ def _error_response(error: ServiceError) -> dict[str, Any]:
 
 def _read(
     database: Database, prepared: PreparedStatement, select: SelectStatement, form: Form, *, consistent: bool
-) -> Attempt:
+) -> StatementResult:
     table, _ = reads.find_source(database, select)
     key = reads.complete_key(table, prepared, select)
     if key is None:
@@ -211,7 +213,7 @@ def _read(
     receipt = Receipt()
     receipt.table_units = units.read_units(row[0] if row else 0, consistent=consistent)
     if row is None:
-        return Attempt([], receipt)
+        return StatementResult([], receipt)
     if project is None:
-        return Attempt([form.from_body(row[1])], receipt)
-    return Attempt([form.item(project(encoding.decode(row[1])))], receipt)
+        return StatementResult([form.from_body(row[1])], receipt)
+    return StatementResult([form.item(project(encoding.decode(row[1])))], receipt)

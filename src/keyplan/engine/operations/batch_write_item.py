@@ -36,7 +36,7 @@ _WRITE = Structure(
 )
 _REQUEST_ITEMS = Map(List(_WRITE), min=1, max=limits.BATCH_WRITE_ITEMS)
 _NAMED_ITEMS = Map(_REQUEST_ITEMS.value, keys=shapes.MAP_TABLE_NAME)
-_is_surely_name = acceptor(shapes.MAP_TABLE_NAME, wire=True)
+_is_valid_name = acceptor(shapes.MAP_TABLE_NAME, wire=True)
 _REQUESTS_OF_A_TABLE = [messages.max_length(limits.BATCH_WRITE_ITEMS), messages.min_length(1)]
 
 SHAPE = Structure(
@@ -57,7 +57,7 @@ def check(request: dict[str, Any]) -> None:
     """
     items = request["RequestItems"]
     faults = []
-    if not all(map(_is_surely_name, items)):
+    if not all(map(_is_valid_name, items)):
         fault = key_fault(_NAMED_ITEMS, items, "requestItems")
         if fault is not None:
             faults.append(fault)

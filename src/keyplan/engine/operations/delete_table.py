@@ -44,7 +44,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
     def delete(transaction: Transaction) -> dict[str, Any]:
         documents.purge(database, transaction)
-        table = descriptions.find_known(database, request["TableName"])
+        table = descriptions.find_cached(database, request["TableName"])
         _check_deletable(database, table)
         description = descriptions.describe(database, transaction, table, database.clock.now(), writing=True)
         if table.recovery is not None:

@@ -49,7 +49,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
     select = prepared.select
     if select is None:
         on_failure = request.get("ReturnValuesOnConditionCheckFailure")
-        items, receipt, failure = writes.attempt(database, prepared, form, on_failure=on_failure)
+        items, receipt, failure = writes.run_statement(database, prepared, form, on_failure=on_failure)
         if failure is not None:
             raise failure
         response = {"Items": items}

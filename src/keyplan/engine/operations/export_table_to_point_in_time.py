@@ -112,7 +112,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         table = descriptions.find_existing(database, name)
         if table is None:
             raise TableNotFoundError(backup_messages.table_not_found(request["TableArn"]))
-        stored = jobs.stored(transaction, jobs.EXPORT)
+        stored = jobs.all_jobs(transaction, jobs.EXPORT)
         repeated = jobs.find_by_token(stored, request.get("ClientToken") or "", now)
         if repeated is not None:
             if repeated["parameters"] != parameters:

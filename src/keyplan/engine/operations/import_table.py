@@ -106,7 +106,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     def begin_import(transaction: Transaction) -> Document:
         now = database.clock.now()
         documents.purge(database, transaction)
-        stored = jobs.stored(transaction, jobs.IMPORT)
+        stored = jobs.all_jobs(transaction, jobs.IMPORT)
         repeated = jobs.find_by_token(stored, request["ClientToken"], now)
         _check_free(database, name, repeated)
         if repeated is not None:

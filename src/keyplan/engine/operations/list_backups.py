@@ -49,7 +49,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     now = database.clock.now()
     documents = [
         document
-        for document in backups.stored(database.store.view())
+        for document in backups.all_backups(database.store.view())
         if document["arn"] > start and not backups.is_expired(document, now) and _is_selected(document, request)
     ]
     if any(map(backups.is_in_progress, documents)):

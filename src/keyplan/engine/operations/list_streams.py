@@ -35,7 +35,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     now = database.clock.now()
     streams = [
         document
-        for document in logs.stored(database.store.view())
+        for document in logs.all_streams(database.store.view())
         if document["arn"] > start
         and (filter_name is None or document["table"] == table_name(filter_name))
         and not logs.is_expired(document, now)

@@ -37,7 +37,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     """Run RestoreTableFromBackup: find the backup, create the table in one transaction, and start copying the rows."""
     arn = request["BackupArn"]
 
-    def create(transaction: Transaction) -> restores.Restored:
+    def create(transaction: Transaction) -> restores.RestoredTable:
         documents.purge(database, transaction)
         document = backups.find(database, transaction, arn)
         restores.check_target(database, request["TargetTableName"])
@@ -52,7 +52,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
             "RestoreDateTime": document["created_at"],
         }
         return restores.begin(
-            database, transaction, restores.Origin(source, backups.tree_of(document), summary), request
+            database, transaction, restores.RestoreSource(source, backups.tree_of(document), summary), request
         )
 
     return restores.finish(database, database.alter(create))

@@ -71,7 +71,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     """
     check(request)
 
-    def create(transaction: Transaction) -> restores.Restored:
+    def create(transaction: Transaction) -> restores.RestoredTable:
         documents.purge(database, transaction)
         source = _source(database, request)
         if source.recovery is None:
@@ -82,7 +82,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
         summary = {"SourceTableArn": description["TableArn"], "RestoreDateTime": round(time_s, 3)}
         point_in_time = None if request.get("UseLatestRestorableTime") else copies.PointInTime(source.recovery, time_s)
         return restores.begin(
-            database, transaction, restores.Origin(description, source, summary, point_in_time), request
+            database, transaction, restores.RestoreSource(description, source, summary, point_in_time), request
         )
 
     return restores.finish(database, database.alter(create))

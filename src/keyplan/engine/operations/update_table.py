@@ -122,7 +122,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     table_updates.check_combination(request)
 
     def change_table(transaction: Transaction) -> tuple[dict[str, Any], list[str]]:
-        table = descriptions.find_known(database, request["TableName"])
+        table = descriptions.find_cached(database, request["TableName"])
         _check_admitted(database, table, request)
         document = descriptions.settle(table.document, database.clock.now())
         old_mode = throughput.billing_mode(document["description"])

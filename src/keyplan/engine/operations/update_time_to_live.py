@@ -42,7 +42,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
     attribute, enabled = specification["AttributeName"], bool(specification["Enabled"])
 
     def update_settings(transaction: Transaction) -> Table:
-        table = descriptions.find_known(database, request["TableName"])
+        table = descriptions.find_cached(database, request["TableName"])
         _check_state(table, database.clock.now())
         _check_change(table, attribute, enabled)
         document = descriptions.settle(table.document, database.clock.now())

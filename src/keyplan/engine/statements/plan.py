@@ -198,9 +198,9 @@ def _partition_terms(term: Term, name: str) -> Sequence[Term]:
     if isinstance(term, JoinedTerm) and term.operator == "or":
         values_of_branches = [_partition_terms(branch, name) for branch in nodes.joined_terms(term, "or")]
         return tuple(value for values in values_of_branches for value in values) if all(values_of_branches) else ()
-    equal = nodes.equality(term)
-    if equal is not None and equal[0] == name:
-        return equal[1:]
+    equality = nodes.equality(term)
+    if equality is not None and equality[0] == name:
+        return equality[1:]
     if isinstance(term, InTerm) and isinstance(term.operand, PathTerm) and term.operand.parts == (name,):
         return nodes.choices_of(term)
     return ()
@@ -344,8 +344,10 @@ def _order_keys(keys: Iterable[bytes], select: SelectStatement, partition: KeyAt
 
 def _is_reverse(select: SelectStatement, sort: KeyAttribute | None) -> bool:
     """Return True if the ORDER BY clause requires reading in descending sort key order."""
-    by_sort = [ordering.descending for ordering in select.order if _ordering_name(ordering) == (sort and sort.name)]
-    return any(by_sort) if by_sort else bool(select.order)
+    sort_directions = [
+        ordering.descending for ordering in select.order if _ordering_name(ordering) == (sort and sort.name)
+    ]
+    return any(sort_directions) if sort_directions else bool(select.order)
 
 
 def _reverse_within_partitions(steps: list[ReadStep]) -> list[ReadStep]:

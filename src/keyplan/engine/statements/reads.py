@@ -151,12 +151,14 @@ def complete_key(table: Table, prepared: PreparedStatement, statement: SelectSta
         return None
     terms = () if statement.where is None else nodes.joined_terms(statement.where, "and")
     try:
-        equal, rest = nodes.equalities(nodes.join_terms([nodes.simplify_in(term) for term in terms]), table.key.names)
+        key_terms, rest = nodes.equalities(
+            nodes.join_terms([nodes.simplify_in(term) for term in terms]), table.key.names
+        )
     except ValidationError:  # two conditions on the same key attribute
         return None
-    if len(equal) < len(table.key.names) or rest is not None:
+    if len(key_terms) < len(table.key.names) or rest is not None:
         return None
-    return key_of(table, prepared, equal)
+    return key_of(table, prepared, key_terms)
 
 
 def check_read_ranges(table: Table, prepared: PreparedStatement, statement: SelectStatement) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 
-class Attempt(NamedTuple):
+class StatementResult(NamedTuple):
     """The result of running a statement: the returned items, the consumed capacity and, if the statement failed, the
     error.
     """
@@ -109,9 +109,9 @@ def key_fault(table: Table, prepared: PreparedStatement) -> ValidationError | No
     exists = isinstance(statement, ExistsStatement)
     where = statement.select.where if isinstance(statement, ExistsStatement) else statement.where
     try:
-        equal, _ = nodes.equalities(where, table.key.names, keep_duplicates=exists)
-        if len(equal) == len(table.key.names):
-            key_of(table, prepared, equal)
+        key_terms, _ = nodes.equalities(where, table.key.names, keep_duplicates=exists)
+        if len(key_terms) == len(table.key.names):
+            key_of(table, prepared, key_terms)
         elif not exists:
             return ValidationError(item_messages.KEY_MISMATCH)
     except ValidationError:
@@ -152,10 +152,10 @@ def _delete(table: Table, prepared: PreparedStatement, statement: DeleteStatemen
 def _check(table: Table, prepared: PreparedStatement, statement: ExistsStatement) -> actions.ItemCheck:
     if statement.select.source.index is not None:
         raise ValidationError(messages.EXISTS_ON_INDEX)
-    equal, rest = nodes.equalities(statement.select.where, table.key.names, keep_duplicates=True)
-    if len(equal) < len(table.key.names) or rest is None:
+    key_terms, rest = nodes.equalities(statement.select.where, table.key.names, keep_duplicates=True)
+    if len(key_terms) < len(table.key.names) or rest is None:
         raise ValidationError(messages.EXISTS_NEEDS_CONDITION)
-    key = key_of(table, prepared, equal)
+    key = key_of(table, prepared, key_terms)
     guard = _guard(WriteCondition, _exists(table, rest), prepared)
     return actions.ItemCheck(key, guard, attribute.item_bytes(key) + attribute.item_bytes(guard.values))
 
@@ -164,10 +164,10 @@ def _key(table: Table, prepared: PreparedStatement, where: Term | None) -> tuple
     """Return the key in the WHERE clause, and the remaining condition, or None if nothing remains. Raises
     ValidationError if the key is incomplete.
     """
-    equal, rest = nodes.equalities(where, table.key.names)
-    if len(equal) < len(table.key.names):
+    key_terms, rest = nodes.equalities(where, table.key.names)
+    if len(key_terms) < len(table.key.names):
         raise ValidationError(messages.INCOMPLETE_KEY)
-    return key_of(table, prepared, equal), rest
+    return key_of(table, prepared, key_terms), rest
 
 
 def key_of(table: Table, prepared: PreparedStatement, terms: Mapping[str, Term]) -> Item:
@@ -202,14 +202,14 @@ def locate(database: Database, prepared: PreparedStatement) -> LocatedAction:
     return LocatedAction(table, change, change.locate(table))
 
 
-def attempt(
+def run_statement(
     database: Database,
     prepared: PreparedStatement,
     form: Form,
     *,
     on_failure: str | None = None,
     located: LocatedAction | None = None,
-) -> Attempt:
+) -> StatementResult:
     """Run one writing statement and return its result, which contains the error if a condition failed.
 
     If the condition of a write fails, the write consumes as much capacity as a write of the stored item or the given
@@ -236,8 +236,8 @@ def attempt(
     try:
         old, new = database.write(table, run_action)
     except (ConditionalCheckFailedError, DuplicateItemError) as failure:
-        return Attempt([], receipt, failure)
-    return Attempt(_returned_items(prepared, old, new, form), receipt)
+        return StatementResult([], receipt, failure)
+    return StatementResult(_returned_items(prepared, old, new, form), receipt)
 
 
 def _returned_items(

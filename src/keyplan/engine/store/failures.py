@@ -50,7 +50,7 @@ def is_missing_tree(error: apsw.Error) -> bool:
 
 
 @contextmanager
-def failures(path: str) -> Iterator[None]:
+def convert_errors(path: str) -> Iterator[None]:
     """Convert SQLite errors that are raised in the block to storage errors whose messages contain the path
     of the file.
     """

@@ -41,7 +41,7 @@ def connect(path: str) -> apsw.Connection:
     return connection
 
 
-def prepare(connection: apsw.Connection, path: str) -> None:
+def initialize(connection: apsw.Connection, path: str) -> None:
     """Verify that the file is a keyplan database of a supported version. If the file is empty, initialize it.
 
     Raises DatabaseVersionError if a newer version of keyplan wrote the file, and DatabaseCorruptError if the file is

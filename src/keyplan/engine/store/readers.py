@@ -29,7 +29,7 @@ import apsw
 
 from keyplan.engine.store import statements
 from keyplan.engine.store.combine import yield_processor
-from keyplan.engine.store.failures import failures
+from keyplan.engine.store.failures import convert_errors
 from keyplan.engine.store.files import CACHE_KIB, connect
 from keyplan.engine.store.forks import FORK_MESSAGE
 from keyplan.engine.store.rows import Log, Row, StoreView, Tree
@@ -202,14 +202,14 @@ class ConnectionWriter(ConnectionReader):
         self._cursor.execute(log.append, (written_at, shard, body))
         return self.connection.last_insert_rowid()
 
-    def last_of_older(self, log: Log, shard: int, before: float, limit: int) -> int:
+    def last_to_trim(self, log: Log, shard: int, before: float, limit: int) -> int:
         """Return the sequence number of the last stream record to trim from a shard, or 0 if the first record of the
         shard is not older than `before`.
 
         Only the first `limit` records of the shard are considered, up to the first record written at or after the time
         `before`.
         """
-        return self._get(log.last_of_older, shard, before, limit) or 0
+        return self._get(log.last_to_trim, shard, before, limit) or 0
 
     def trim(self, log: Log, shard: int, last: int) -> int:
         """Delete the stream records of a shard up to and including the sequence number `last`. Return the number of
@@ -338,7 +338,7 @@ class FileReaders:
         """Yield a view for the current thread in which all reads see the data as of one point in time."""
         reader = self._separate_reader()
         try:
-            with failures(self._path):
+            with convert_errors(self._path):
                 _end_read(reader)  # ends a read that a signal handler interrupted
                 reader.execute(statements.BEGIN_READ)
             yield reader

@@ -100,7 +100,7 @@ class Transaction(StoreView, Protocol):
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
         """Append a stream record to a shard of a log and return the record's sequence number."""
 
-    def last_of_older(self, log: Log, shard: int, before: float, limit: int) -> int:
+    def last_to_trim(self, log: Log, shard: int, before: float, limit: int) -> int:
         """Return the sequence number of the last stream record to trim from a shard, or 0 if the first record of the
         shard is not older than `before`.
 

@@ -18,8 +18,8 @@ import apsw
 from keyplan.engine.store import statements
 from keyplan.engine.store.checkpoint import Checkpointer
 from keyplan.engine.store.combine import CombinedCall, Combiner
-from keyplan.engine.store.failures import failures, storage_error
-from keyplan.engine.store.files import check_free, connect, copy, new_file, prepare
+from keyplan.engine.store.failures import convert_errors, storage_error
+from keyplan.engine.store.files import check_free, connect, copy, initialize, new_file
 from keyplan.engine.store.forks import ForkedConnection, watch
 from keyplan.engine.store.readers import ConnectionWriter, FileReaders, MemoryReaders
 from keyplan.engine.store.rows import Row, Transaction, Tree
@@ -55,8 +55,8 @@ class SqliteStore:
         self._group_error: StorageError | None = None
         connection = connect(self.path)
         try:
-            with failures(self.path):
-                prepare(connection, self.path)
+            with convert_errors(self.path):
+                initialize(connection, self.path)
         except BaseException:
             connection.close()
             raise
@@ -157,7 +157,7 @@ class SqliteStore:
                 self._group_error = None
                 if self._group_started:
                     self._group_started = False
-                    with failures(self.path):
+                    with convert_errors(self.path):
                         self._rollback()
         if self.sync is not None:
             self.sync.wait(self.sync.committed)
@@ -166,7 +166,7 @@ class SqliteStore:
         if self._group_error is not None:
             raise self._group_error
         if self._group_started:
-            with failures(self.path):
+            with convert_errors(self.path):
                 self._commit()
 
     def _write_alone(self, callback: Callable[[Transaction], T]) -> T:
@@ -182,7 +182,7 @@ class SqliteStore:
 
     def _undo(self, error: BaseException) -> None:
         """Roll back the transaction. If `error` is an SQLite error, raise the corresponding StorageError."""
-        with failures(self.path):
+        with convert_errors(self.path):
             self._rollback()
             if isinstance(error, apsw.Error):
                 raise error
@@ -200,7 +200,7 @@ class SqliteStore:
         except apsw.Error as error:
             if self._group_started and (raises_early or not self._writer.connection.in_transaction):
                 self._fail_group(error)
-            with failures(self.path):
+            with convert_errors(self.path):
                 raise
 
     def _fail_group(self, error: apsw.Error) -> None:
@@ -245,7 +245,7 @@ class SqliteStore:
 
     def _run_transaction(self, calls: list[CombinedCall]) -> None:
         try:
-            with failures(self.path):
+            with convert_errors(self.path):
                 self._begin()
                 self._run_calls(calls)
                 self._commit()
@@ -316,13 +316,13 @@ class SqliteStore:
     def copy_to(self, path: str) -> None:
         """Copy the whole database as of one point in time into a new file."""
         check_free(path)
-        with failures(f"{path}, a copy of {self.path},"), new_file(path) as target:
+        with convert_errors(f"{path}, a copy of {self.path},"), new_file(path) as target:
             self._copy(target)
 
     def copy(self) -> SqliteStore:
         """Return an in-memory store that contains a copy of the data as of one point in time."""
         memory_store = SqliteStore(MEMORY)
-        with failures(self.path):
+        with convert_errors(self.path):
             self._copy(memory_store._writer.connection)
         memory_store._writer.last_data_version = memory_store._writer.connection.data_version()
         return memory_store
@@ -352,7 +352,7 @@ class SqliteStore:
         connection = self.view().connection
         connection.set_progress_handler(report_progress, INTEGRITY_STEPS)
         try:
-            with failures(self.path):
+            with convert_errors(self.path):
                 rows = connection.execute(statements.INTEGRITY).fetchall()
         finally:
             connection.set_progress_handler(None)

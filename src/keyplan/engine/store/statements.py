@@ -107,7 +107,7 @@ class LogStatements(NamedTuple):
     append: str
     read: str
     bounds: str
-    last_of_older: str
+    last_to_trim: str
     trim: str
 
 
@@ -130,7 +130,7 @@ def log(number: int) -> LogStatements:
             f"SELECT sequence, written_at, body FROM {name} WHERE shard = ? AND sequence >= ? ORDER BY sequence LIMIT ?"
         ),
         bounds=f"SELECT min(sequence), max(sequence) FROM {name} WHERE shard = ?",
-        last_of_older=(
+        last_to_trim=(
             f"WITH eldest AS (SELECT sequence, written_at FROM {name} WHERE shard = ?1 ORDER BY sequence LIMIT ?3)"
             " SELECT max(sequence) FROM eldest WHERE sequence <"
             f" coalesce((SELECT min(sequence) FROM eldest WHERE written_at >= ?2), {2**63 - 1})"

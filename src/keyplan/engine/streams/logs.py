@@ -36,7 +36,7 @@ def begin_stream(database: Database, transaction: Transaction, document: dict[st
         "view_type": view_type,
         "log": transaction.create_log().number,
         "shards": database.settings.stream_shards
-        or throughput.partitions(description, throughput.billing_mode(description)),
+        or throughput.partition_count(description, throughput.billing_mode(description)),
     }
     document["stream"] = stream
     description["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": view_type}
@@ -77,7 +77,7 @@ def save(transaction: Transaction, stream: dict[str, Any]) -> None:
     transaction.put_document(_DOCUMENT_PREFIX + stream["arn"], orjson.dumps(stream))
 
 
-def stored(view: StoreView) -> list[dict[str, Any]]:
+def all_streams(view: StoreView) -> list[dict[str, Any]]:
     """Return the documents of all streams, including ended ones, sorted by ARN."""
     return [orjson.loads(body) for _, body in view.documents(_DOCUMENT_PREFIX)]
 
@@ -96,7 +96,7 @@ def drop(transaction: Transaction, stream: dict[str, Any]) -> None:
 
 def purge(transaction: Transaction, now: float) -> None:
     """Delete the streams that ended at least 24 hours ago, with their records."""
-    for stream in stored(transaction):
+    for stream in all_streams(transaction):
         if is_expired(stream, now):
             drop(transaction, stream)
 

@@ -34,7 +34,7 @@ def trim_streams(database: Database, stopped: Callable[[], bool] = lambda: False
     """
     now = database.clock.now()
     view = database.store.view()
-    due_arns = [document["arn"] for document in logs.stored(view) if _is_due(view, document, now)]
+    due_arns = [document["arn"] for document in logs.all_streams(view) if _is_due(view, document, now)]
     return sum(_trim(database, arn, stopped) for arn in due_arns)
 
 
@@ -84,7 +84,7 @@ def _trim_batch(transaction: Transaction, arn: str, now: float) -> tuple[int, bo
     log, shards = stream_records.log_of(document), range(document["shards"])
     is_expired = logs.is_expired(document, now)
     before = math.inf if is_expired else now - limits.STREAM_RETENTION_S
-    last = [transaction.last_of_older(log, shard, before, TRIM_RECORDS) for shard in shards]
+    last = [transaction.last_to_trim(log, shard, before, TRIM_RECORDS) for shard in shards]
     removed = [transaction.trim(log, shard, last[shard]) for shard in shards]
     is_done = max(removed) < TRIM_RECORDS
     if is_expired and is_done:

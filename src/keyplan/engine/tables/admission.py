@@ -28,18 +28,19 @@ def check_state(table: Table, now: float) -> None:
         raise ResourceInUseError(messages.being_deleted(table.name))
 
 
-def check_change(table: Table, changes: set[str], deleted: str | None, now: float) -> None:
+def check_change(table: Table, changes: set[str], deleted_index: str | None, now: float) -> None:
     """Raise an error if the state of the table prevents one of the requested `changes`.
 
-    The elements of `changes` are constants: ON_DEMAND, or those in `descriptions`. `deleted` is the name of the index
-    to delete, or None. Raises ResourceInUseError, or LimitExceededError if another index is being created or deleted.
+    The elements of `changes` are constants: ON_DEMAND, or those in `descriptions`. `deleted_index` is the name of the
+    index to delete, or None. Raises ResourceInUseError, or LimitExceededError if another index is being created or
+    deleted.
     """
-    if deleted is not None and descriptions.allocated_at(table.document, deleted) > now:
-        raise ResourceInUseError(messages.index_allocating(table.name, deleted))
+    if deleted_index is not None and descriptions.allocated_at(table.document, deleted_index) > now:
+        raise ResourceInUseError(messages.index_allocating(table.name, deleted_index))
     for kind in sorted(changes):
         for change in descriptions.changes(table.document, now):
             _check_pair(table, kind, change)
-        _check_indexes(table, kind, deleted, now)
+        _check_indexes(table, kind, deleted_index, now)
 
 
 def _check_pair(table: Table, change_kind: str, change: dict[str, Any]) -> None:
@@ -61,10 +62,10 @@ def _check_pair(table: Table, change_kind: str, change: dict[str, Any]) -> None:
         raise ResourceInUseError(messages.index_changing(table.name, change_kind, [details["index"]], "created"))
 
 
-def _check_indexes(table: Table, change_kind: str, deleted: str | None, now: float) -> None:
+def _check_indexes(table: Table, change_kind: str, deleted_index: str | None, now: float) -> None:
     deleting_names = [index["IndexName"] for index in descriptions.deleting_indexes(table.document, now)]
     if change_kind == descriptions.INDEXES:
-        other_names = table.indexes.keys() - {deleted}  # an index that is being filled can be deleted
+        other_names = table.indexes.keys() - {deleted_index}  # an index that is being filled can be deleted
         if deleting_names or any(descriptions.index_status(table, name, now) == "CREATING" for name in other_names):
             raise LimitExceededError(messages.INDEXES_AT_ONCE)
     elif deleting_names and change_kind in (descriptions.CAPACITY, descriptions.STREAM, descriptions.CLASS, ON_DEMAND):

@@ -66,13 +66,13 @@ def _progress_name(tree: Tree) -> str:
     return f"{DOCUMENT_PREFIX}{tree.number}"
 
 
-def pending(database: Database) -> list[tuple[str, str]]:
+def pending_backfills(database: Database) -> list[tuple[str, str]]:
     """Return the owner and name of each unfinished backfill.
 
     The owner is the name of a table or the ARN of a backup. The name is that of an index, or EXPIRY, COLLECTIONS or
     ROWS.
     """
-    return [(owner, ROWS) for owner in copies.pending(database.store.view())] + [
+    return [(owner, ROWS) for owner in copies.pending_owners(database.store.view())] + [
         (table.name, name)
         for table in database.catalog.tables()
         if table.gone_at is None and ROWS not in table.document.get("backfills", ())
@@ -179,7 +179,7 @@ def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
         assert table.expiry is not None
         at = expiry.expires_at(table.expiry, item)
         return None if at is None else expiry.expiry_key(at, key)
-    return partition_bytes_of(key) if name == COLLECTIONS else table.indexes[name].key.entry(item, key)
+    return partition_bytes_of(key) if name == COLLECTIONS else table.indexes[name].key.entry_key(item, key)
 
 
 def _fill_chunk(transaction: Transaction, owner: str, name: str, limit: int) -> bool:
@@ -211,7 +211,7 @@ def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> 
         writes.add_to_collection(transaction, table, key, versions.Version(item, size, body))
         return
     index = table.indexes[name]
-    entry = index.key.entry(item, key)
+    entry = index.key.entry_key(item, key)
     if entry is not None:
         transaction.put(index.tree, entry, *index.row(item, size, body))
 
@@ -249,7 +249,7 @@ class Backfiller(Worker[tuple[str, str]]):
         self._pace = Pace(database.clock, CHUNK_ROWS)
 
     def _pending(self) -> list[tuple[str, str]]:
-        return pending(self._database)
+        return pending_backfills(self._database)
 
     def _run(self) -> None:
         clock = self._database.clock

@@ -65,10 +65,10 @@ def find(database: Database, name_or_arn: str) -> Table:
     Raises ResourceNotFoundError, with the message of table operations, if the table does not exist.
     """
     database.catalog.reload(database.store.view())
-    return find_known(database, name_or_arn)
+    return find_cached(database, name_or_arn)
 
 
-def find_known(database: Database, name_or_arn: str) -> Table:
+def find_cached(database: Database, name_or_arn: str) -> Table:
     """Return the table with this name or ARN as of the last reload of the catalog, for use in a `Database.alter`
     transaction.
 
@@ -244,7 +244,7 @@ def _is_updating(change: dict[str, Any] | None, at: float) -> bool:
 def _complete_throughput(database: Database, description: dict[str, Any], mode: str) -> None:
     capacity = description["ProvisionedThroughput"]
     capacity["NumberOfDecreasesToday"] = throughput.decreases_today(capacity, database.clock.now())
-    description["WarmThroughput"] = throughput.warm(description, mode)
+    description["WarmThroughput"] = throughput.warm_throughput(description, mode)
 
 
 def _show_old_values(description: dict[str, Any], pending: list[dict[str, Any]]) -> None:
@@ -276,5 +276,5 @@ def _deleting_index(description: dict[str, Any], mode: str) -> dict[str, Any]:
         "IndexStatus": "DELETING",
         "ItemCount": 0,
         "IndexSizeBytes": 0,
-        "WarmThroughput": {**throughput.warm(description, mode), "Status": "ACTIVE"},
+        "WarmThroughput": {**throughput.warm_throughput(description, mode), "Status": "ACTIVE"},
     }

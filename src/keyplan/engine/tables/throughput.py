@@ -26,7 +26,7 @@ MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 NO_MAXIMUM = -1
 _MIN_DELAY_S = 0.001  # the resolution of timestamps in descriptions
 _DATES = ("LastIncreaseDateTime", "LastDecreaseDateTime")
-_UNITS_OF_WARM = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecond": "WriteCapacityUnits"}
+_WARM_UNITS = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecond": "WriteCapacityUnits"}
 
 
 def billing_mode(table: Description) -> str:
@@ -40,9 +40,9 @@ def describe_new(request: dict[str, Any], mode: str, index: str | None = None) -
 
     Raises ValidationError if the warm or maximum throughput in the request is invalid.
     """
-    description: Description = {"ProvisionedThroughput": provisioned(request.get("ProvisionedThroughput"))}
+    description: Description = {"ProvisionedThroughput": provisioned_throughput(request.get("ProvisionedThroughput"))}
     requested = request.get("WarmThroughput") or {}
-    for member, units in _UNITS_OF_WARM.items():
+    for member, units in _WARM_UNITS.items():
         if requested.get(member) is None:
             continue
         if requested[member] < _minimum_warm(description, mode)[member]:
@@ -51,12 +51,12 @@ def describe_new(request: dict[str, Any], mode: str, index: str | None = None) -
                 if mode == ON_DEMAND
                 else messages.warm_below_units(member, index, units)
             )
-    description["WarmThroughput"] = warm({**description, "WarmThroughput": requested}, mode)
+    description["WarmThroughput"] = warm_throughput({**description, "WarmThroughput": requested}, mode)
     set_maxima(description, request.get("OnDemandThroughput") or {}, mode, index, is_new=True)
     return description
 
 
-def provisioned(requested: dict[str, Any] | None) -> dict[str, Any]:
+def provisioned_throughput(requested: dict[str, Any] | None) -> dict[str, Any]:
     """Return the ProvisionedThroughput for the description of a new table or index. The capacity units are zero if
     `requested` is None, as for on-demand capacity.
     """
@@ -97,8 +97,12 @@ def set_provisioned(
         shown["LastDecreaseDateTime"] = round(now, 3)
         dates["LastDecreaseDateTime"] = completed_at
         decreases += 1
-    description["ProvisionedThroughput"] = {**provisioned(requested), **dates, "NumberOfDecreasesToday": decreases}
-    description["WarmThroughput"] = warm(description, PROVISIONED)
+    description["ProvisionedThroughput"] = {
+        **provisioned_throughput(requested),
+        **dates,
+        "NumberOfDecreasesToday": decreases,
+    }
+    description["WarmThroughput"] = warm_throughput(description, PROVISIONED)
     return {"ProvisionedThroughput": shown}
 
 
@@ -132,12 +136,12 @@ def switch_mode(description: Description, mode: str, requested: dict[str, Any] |
     during a switch to on-demand capacity, the description also contains LastDecreaseDateTime, which is removed when the
     switch is complete.
     """
-    before = warm(description, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
+    before = warm_throughput(description, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
     description["ProvisionedThroughput"] = {
         **description["ProvisionedThroughput"],
-        **only_units(provisioned(requested)),
+        **only_units(provisioned_throughput(requested)),
     }
-    description["WarmThroughput"] = warm(description, mode)
+    description["WarmThroughput"] = warm_throughput(description, mode)
     description.pop("OnDemandThroughput", None)
     if mode == PROVISIONED:
         return {}
@@ -147,7 +151,7 @@ def switch_mode(description: Description, mode: str, requested: dict[str, Any] |
 
 def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of a ProvisionedThroughput that contains only the read and write capacity units."""
-    return {name: capacity[name] for name in _UNITS_OF_WARM.values()}
+    return {name: capacity[name] for name in _WARM_UNITS.values()}
 
 
 def set_maxima(
@@ -182,7 +186,7 @@ def set_warm(description: Description, requested: dict[str, Any], mode: str, ind
     If `requested` is empty, do nothing and return None. A request for the current value also takes time to complete.
     Raises ValidationError if the request would decrease the warm throughput.
     """
-    current = warm(description, mode)
+    current = warm_throughput(description, mode)
     new_units = {**current, **{name: int(requested[name]) for name in current if requested.get(name) is not None}}
     for member, per_second in new_units.items():
         if per_second < current[member]:
@@ -193,7 +197,7 @@ def set_warm(description: Description, requested: dict[str, Any], mode: str, ind
     return {"WarmThroughput": current}
 
 
-def warm(description: Description, mode: str) -> dict[str, Any]:
+def warm_throughput(description: Description, mode: str) -> dict[str, Any]:
     """Return the current WarmThroughput. It never decreases, and is at least the provisioned throughput or the default
     for on-demand tables.
     """
@@ -207,14 +211,14 @@ def _minimum_warm(description: Description, mode: str) -> dict[str, int]:
             "ReadUnitsPerSecond": limits.ON_DEMAND_READ_UNITS,
             "WriteUnitsPerSecond": limits.ON_DEMAND_WRITE_UNITS,
         }
-    return {name: description["ProvisionedThroughput"][member] for name, member in _UNITS_OF_WARM.items()}
+    return {name: description["ProvisionedThroughput"][member] for name, member in _WARM_UNITS.items()}
 
 
-def partitions(description: Description, mode: str) -> int:
+def partition_count(description: Description, mode: str) -> int:
     """Return the initial number of partitions for the warm throughput, assuming that each partition provides its
     maximum throughput.
     """
-    per_second = warm(description, mode)
+    per_second = warm_throughput(description, mode)
     by_reads: int = math.ceil(per_second["ReadUnitsPerSecond"] / limits.PARTITION_READ_UNITS)
     by_writes: int = math.ceil(per_second["WriteUnitsPerSecond"] / limits.PARTITION_WRITE_UNITS)
     return max(by_reads, by_writes, 1)

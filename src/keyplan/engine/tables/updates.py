@@ -255,8 +255,8 @@ def check_names(table: Table, request: Request, now: float) -> None:
         for kind in ("Update", "Delete"):
             if update.get(kind) is not None:
                 _check_exists(table, update[kind]["IndexName"], kind.lower(), now)
-        created = update.get("Create")
-        if created is not None and created["IndexName"] in table.indexes:
+        new_index = update.get("Create")
+        if new_index is not None and new_index["IndexName"] in table.indexes:
             raise ValidationError(messages.INDEX_EXISTS)
 
 
@@ -288,7 +288,7 @@ def change_indexes(
     """
     if is_switch:
         _switch_indexes(database, document)
-    created: list[str] = []
+    new_names: list[str] = []
     for update in request.get("GlobalSecondaryIndexUpdates") or ():
         if update.get("Update") is not None:
             _update(database, document, update["Update"], is_switch)
@@ -296,8 +296,8 @@ def change_indexes(
             _delete(database, transaction, document, update["Delete"]["IndexName"])
         else:
             _create(database, transaction, document, update["Create"], request)
-            created.append(update["Create"]["IndexName"])
-    return created
+            new_names.append(update["Create"]["IndexName"])
+    return new_names
 
 
 def _switch_indexes(database: Database, document: Document) -> None:
@@ -363,8 +363,8 @@ def _create(
         raise LimitExceededError(messages.too_many_indexes(limits.GLOBAL_INDEXES))
     _check_units(definition, mode)
     _define_attributes(description, definition, request)
-    described = documents.global_index(definition, description["TableArn"], mode)
-    description[_MEMBER] = [*description.get(_MEMBER, ()), described]
+    index_description = documents.global_index(definition, description["TableArn"], mode)
+    description[_MEMBER] = [*description.get(_MEMBER, ()), index_description]
     document["index_trees"][name] = transaction.create_tree().number
     document["backfills"] = [*document.get("backfills", ()), name]
     add_change(database, document, descriptions.INDEXES, done="created", index=name)

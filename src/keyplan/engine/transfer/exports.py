@@ -62,25 +62,25 @@ def run(database: Database, document: Document, claim: JobClaim) -> None:
     Raises TransferError if the export fails, StoppedError if the engine is being closed, and ClaimLostError if another
     process has taken over the export.
     """
-    described = document["description"]
-    incremental = described["ExportType"] == INCREMENTAL
-    export_id = described["ExportArn"].rpartition("/")[2]
+    description = document["description"]
+    incremental = description["ExportType"] == INCREMENTAL
+    export_id = description["ExportArn"].rpartition("/")[2]
     assert database.buckets is not None
     destination = export_files.ExportFolder(
         database.buckets,
-        described["S3Bucket"],
-        *export_files.folders(described.get("S3Prefix"), export_id, incremental=incremental),
-        export_files.headers(document["parameters"].get("S3SseAlgorithm"), described.get("S3SseKmsKeyId")),
+        description["S3Bucket"],
+        *export_files.folders(description.get("S3Prefix"), export_id, incremental=incremental),
+        export_files.headers(document["parameters"].get("S3SseAlgorithm"), description.get("S3SseKmsKeyId")),
     )
     destination.put("_started", b"")
     with database.store.snapshot() as view:
         table_description = _table(view, document).document["description"]
-    partitions = throughput.partitions(table_description, throughput.billing_mode(table_description))
+    partitions = throughput.partition_count(table_description, throughput.billing_mode(table_description))
     progress = Progress(database.clock, f"exporting {document['table']}")
     lines = _changes(database, document, progress) if incremental else _items(database, document, progress)
     totals = export_files.write_data(destination, export_id, partitions, lines, claim.heartbeat)
     billed_bytes = max(totals.size, limits.INCREMENTAL_EXPORT_BILLED_BYTES) if incremental else totals.size
-    summary = _summary(described, database.clock.now(), totals.items, billed_bytes)
+    summary = _summary(description, database.clock.now(), totals.items, billed_bytes)
     progress.finish()
     manifest = export_files.write_manifests(destination, summary, totals)
     database.store.write(
@@ -103,9 +103,9 @@ def _table(view: StoreView, document: Document) -> Table:
     """Return the definition of the exported table from the store. Raises TransferError if the table was deleted or its
     point-in-time recovery was disabled.
     """
-    described = document["description"]
+    description = document["description"]
     table = stored_table(view, document["table"])
-    if table is None or table.document["description"]["TableId"] != described["TableId"] or table.recovery is None:
+    if table is None or table.document["description"]["TableId"] != description["TableId"] or table.recovery is None:
         raise TransferError("TableNotFoundException", messages.TABLE_GONE)
     return table
 
@@ -197,44 +197,44 @@ def _changes(database: Database, document: Document, progress: Progress) -> Iter
         low = chunk[-1].key + b"\x00" if chunk else None
 
 
-def _summary(described: dict[str, Any], now: float, items: int, billed_bytes: int) -> dict[str, Any]:
-    period = described.get("IncrementalExportSpecification")
+def _summary(description: dict[str, Any], now: float, items: int, billed_bytes: int) -> dict[str, Any]:
+    period = description.get("IncrementalExportSpecification")
     summary = {
-        "version": _VERSIONS[described["ExportType"]],
-        "exportArn": described["ExportArn"],
-        "startTime": export_files.timestamp(described["StartTime"]),
+        "version": _VERSIONS[description["ExportType"]],
+        "exportArn": description["ExportArn"],
+        "startTime": export_files.timestamp(description["StartTime"]),
         "endTime": export_files.timestamp(now),
-        "tableArn": described["TableArn"],
-        "tableId": described["TableId"],
-        "s3Bucket": described["S3Bucket"],
-        "s3Prefix": described.get("S3Prefix"),
-        "s3SseAlgorithm": described["S3SseAlgorithm"],
-        "s3SseKmsKeyId": described.get("S3SseKmsKeyId"),
+        "tableArn": description["TableArn"],
+        "tableId": description["TableId"],
+        "s3Bucket": description["S3Bucket"],
+        "s3Prefix": description.get("S3Prefix"),
+        "s3SseAlgorithm": description["S3SseAlgorithm"],
+        "s3SseKmsKeyId": description.get("S3SseKmsKeyId"),
         "billedSizeBytes": billed_bytes,
         "itemCount": items,
-        "outputFormat": described["ExportFormat"],
+        "outputFormat": description["ExportFormat"],
     }
     if period is None:
-        return {**summary, "exportTime": export_files.timestamp(described["ExportTime"])}
+        return {**summary, "exportTime": export_files.timestamp(description["ExportTime"])}
     return {
         **summary,
         "exportFromTime": export_files.timestamp(period["ExportFromTime"]),
         "exportToTime": export_files.timestamp(period["ExportToTime"]),
         "outputView": period["ExportViewType"],
-        "exportType": described["ExportType"],
+        "exportType": description["ExportType"],
     }
 
 
 def describe(document: Document, form: Form) -> dict[str, Any]:
     """Return the ExportDescription. As in DynamoDB, it contains ExportType only if the request contained it."""
-    described: dict[str, Any] = document["description"]
+    description: dict[str, Any] = document["description"]
     if "ExportType" not in document["parameters"]:
-        described = {name: value for name, value in described.items() if name != "ExportType"}
-    values = (described.get("FilterSpecification") or {}).get("ExpressionAttributeValues")
+        description = {name: value for name, value in description.items() if name != "ExportType"}
+    values = (description.get("FilterSpecification") or {}).get("ExpressionAttributeValues")
     if values is None:
-        return described
-    specification = {**described["FilterSpecification"], "ExpressionAttributeValues": form.item(values)}
-    return {**described, "FilterSpecification": specification}
+        return description
+    specification = {**description["FilterSpecification"], "ExpressionAttributeValues": form.item(values)}
+    return {**description, "FilterSpecification": specification}
 
 
 @dataclass(frozen=True, slots=True)

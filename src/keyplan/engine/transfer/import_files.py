@@ -95,17 +95,17 @@ def entries(file: IO[bytes], compression: str, csv_options: CsvOptions | None, c
     `csv_options` contains the CSV options, or is None if the file is DynamoDB JSON. Raises MalformedError if the file
     is malformed, and OSError if it cannot be read.
     """
-    chunks = _counted(_DECOMPRESSED[compression](file), count)
+    chunks = _count_bytes(_READERS[compression](file), count)
     lines = _lines(chunks)
     return _json_items(lines) if csv_options is None else _csv_items(lines, csv_options)
 
 
-def _plain(file: IO[bytes]) -> Iterator[bytes]:
+def _read_plain(file: IO[bytes]) -> Iterator[bytes]:
     while chunk := file.read(_CHUNK_BYTES):
         yield chunk
 
 
-def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
+def _read_gzip(file: IO[bytes]) -> Iterator[bytes]:
     """Yield the decompressed content of a gzip file. The file can consist of several gzip members."""
     member = None
     pending = file.read(_CHUNK_BYTES)
@@ -127,7 +127,7 @@ def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
         raise MalformedError(messages.not_compressed("GZIP", "the file is truncated"))
 
 
-def _unzstd(file: IO[bytes]) -> Iterator[bytes]:
+def _read_zstd(file: IO[bytes]) -> Iterator[bytes]:
     zstd = _zstd()
     try:
         with zstd.ZstdFile(file, "rb") as content:
@@ -137,10 +137,14 @@ def _unzstd(file: IO[bytes]) -> Iterator[bytes]:
         raise MalformedError(messages.not_compressed("ZSTD", str(error))) from error
 
 
-_DECOMPRESSED: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {"NONE": _plain, "GZIP": _gunzipped, "ZSTD": _unzstd}
+_READERS: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {
+    "NONE": _read_plain,
+    "GZIP": _read_gzip,
+    "ZSTD": _read_zstd,
+}
 
 
-def _counted(chunks: Iterator[bytes], count: ByteCount) -> Iterator[bytes]:
+def _count_bytes(chunks: Iterator[bytes], count: ByteCount) -> Iterator[bytes]:
     for chunk in chunks:
         count.size += len(chunk)
         yield chunk
@@ -189,12 +193,12 @@ def _parse_objects(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry
         while position < len(text):
             end = decoder.raw_decode(text, position)[1]
             yield _item(orjson.loads(text[position:end]))
-            position = _after_blanks(text, end)
+            position = _skip_blanks(text, end)
     except (ValueError, RecursionError) as cause:
         raise MalformedError(messages.not_json(str(error))) from cause
 
 
-def _after_blanks(text: str, position: int) -> int:
+def _skip_blanks(text: str, position: int) -> int:
     blanks = _BLANKS.match(text, position)
     return position if blanks is None else blanks.end()
 

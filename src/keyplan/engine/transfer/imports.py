@@ -145,9 +145,9 @@ class _Import:
     def __post_init__(self) -> None:
         self.progress = ImportProgress(**self.document["progress"])
         self.table = self._current(self.database.store.view())
-        described = self.document["description"]
-        self._compression = described["InputCompressionType"]
-        self._csv = _csv_of(described, self.table) if described["InputFormat"] == "CSV" else None
+        description = self.document["description"]
+        self._compression = description["InputCompressionType"]
+        self._csv = _csv_of(description, self.table) if description["InputFormat"] == "CSV" else None
 
     def read(self, buckets: Buckets, key: str) -> None:
         """Import the object with this key, unless it has already been imported."""
@@ -189,10 +189,10 @@ class _Import:
     def _reject(self, fault: str) -> None:
         progress = self.progress
         if progress.errors < LOGGED_ERRORS:
-            described = self.document["description"]
-            bucket = described["S3BucketSource"]["S3Bucket"]
+            description = self.document["description"]
+            bucket = description["S3BucketSource"]["S3Bucket"]
             pointer = {"bucket": bucket, "key": progress.key, "itemIndex": progress.entries}
-            entry = {"itemS3Pointer": pointer, "importArn": described["ImportArn"], "errorMessages": [fault]}
+            entry = {"itemS3Pointer": pointer, "importArn": description["ImportArn"], "errorMessages": [fault]}
             _log.warning("%s", orjson.dumps(entry).decode())
         if progress.first_error is None:
             progress.first_error = (progress.key, progress.entries, [fault])
@@ -220,8 +220,8 @@ class _Import:
         return table
 
 
-def _csv_of(described: dict[str, Any], table: Table) -> CsvOptions:
-    options = (described.get("InputFormatOptions") or {}).get("Csv") or {}
+def _csv_of(description: dict[str, Any], table: Table) -> CsvOptions:
+    options = (description.get("InputFormatOptions") or {}).get("Csv") or {}
     kinds = {
         name: kind
         for schema in (table.key.schema, *(index.key.schema for index in table.indexes.values()))

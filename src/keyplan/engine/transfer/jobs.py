@@ -63,7 +63,7 @@ def new_arn(database: Database, kind: str, table_arn: str, now_ms: int) -> str:
     return f"{table_arn}/{kind}/{now_ms:014d}-{database.clock.random.getrandbits(32):08x}"
 
 
-def stored(view: StoreView, kind: str) -> list[Document]:
+def all_jobs(view: StoreView, kind: str) -> list[Document]:
     """Return the documents of all exports or imports, depending on `kind`, sorted by ARN."""
     return [orjson.loads(body) for _, body in view.documents(f"{kind}:")]
 
@@ -91,8 +91,8 @@ def _purge(transaction: Transaction, kind: str, now: float) -> None:
     """Delete the documents of exports or imports, depending on `kind`, that were completed too long ago to
     be listed.
     """
-    for document in stored(transaction, kind):
-        if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_KEPT_S <= now:
+    for document in all_jobs(transaction, kind):
+        if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_RETENTION_S <= now:
             transaction.delete_document(f"{kind}:{arn_of(document)}")
 
 
@@ -109,8 +109,8 @@ def find_by_token(documents: list[Document], token: str, now: float) -> Document
     A token is valid until eight hours after the end of its job.
     """
     for document in documents:
-        described = document["description"]
-        if described["ClientToken"] == token and described.get("EndTime", now) + limits.JOB_TOKEN_S > now:
+        description = document["description"]
+        if description["ClientToken"] == token and description.get("EndTime", now) + limits.JOB_TOKEN_S > now:
             return document
     return None
 
@@ -190,10 +190,10 @@ def list_jobs(database: Database, kind: str) -> list[Document]:
     """Return the exports or imports, depending on `kind`, that ListExports or ListImports can return. If one of them is
     in progress, wake the background thread.
     """
-    jobs = stored(database.store.view(), kind)
+    jobs = all_jobs(database.store.view(), kind)
     if any(status_of(document) == IN_PROGRESS for document in jobs):
         database.wake_jobs()
-    since = database.clock.now() - limits.JOB_KEPT_S
+    since = database.clock.now() - limits.JOB_RETENTION_S
     return [document for document in jobs if document["description"]["StartTime"] > since]
 
 

@@ -41,7 +41,7 @@ class Jobs(Worker[Document]):
 
     def _pending(self) -> list[Document]:
         view = self._database.store.view()
-        stored = [document for kind in (jobs.EXPORT, jobs.IMPORT) for document in jobs.stored(view, kind)]
+        stored = [document for kind in (jobs.EXPORT, jobs.IMPORT) for document in jobs.all_jobs(view, kind)]
         pending = [document for document in stored if jobs.status_of(document) == jobs.IN_PROGRESS]
         return sorted(pending, key=lambda document: document["description"]["StartTime"])
 

@@ -280,7 +280,7 @@ def test_an_on_demand_ceiling_rises_to_double_the_peak_after_half_an_hour() -> N
     assert limits_seen[int(GROWTH_S) - 100] == 4000
     assert limits_seen[int(GROWTH_S) + 100] == pytest.approx(8000, rel=0.01)
     assert limits_seen[-1] == pytest.approx(16000, rel=0.02)
-    assert ceiling.partitions("Write") in (16, 17)
+    assert ceiling.partition_count("Write") in (16, 17)
 
 
 def test_an_on_demand_ceiling_accumulates_nothing_and_rises_only_with_traffic() -> None:
@@ -323,8 +323,8 @@ def test_a_peak_before_a_pause_counts_in_full() -> None:
 
 def test_warming_never_lowers_a_ceiling() -> None:
     ceiling = OnDemandCeiling(4000.0, 0.0)
-    ceiling.warm(5000.0, 10.0)
-    ceiling.warm(4500.0, 10.0)
+    ceiling.raise_limit(5000.0, 10.0)
+    ceiling.raise_limit(4500.0, 10.0)
     assert ceiling.units_per_s == 5000
 
 
