@@ -92,7 +92,7 @@ def _check_letters(bookings: list[dict[str, Any]], letters: list[dict[str, Any]]
         for step in range(int(booking["version"]["N"]))
     }
     assert parts == every
-    recorded = Counter(text(act, "subject") for act in acts)
+    recorded = Counter(text(run_step, "subject") for run_step in acts)
     for booking in bookings:
         if text(booking, "status") in {"approved", "rejected"}:
             assert recorded[text(booking, "bookingId")] == int(booking["version"]["N"]) - 1

@@ -28,11 +28,11 @@ from tests.systems.venue_booking.test_outbox import ROOM, Box
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.streams import Runner
-from keyplan_systems.venue_booking.domain.addresses import HASHES_KEPT, MAX_TRIES, hashed_code, is_code
+from keyplan_systems.venue_booking.domain.addresses import HASHES_KEPT, MAX_TRIES, code_matches, hash_code
 from keyplan_systems.venue_booking.entities import UserItem
 from keyplan_systems.venue_booking.mail.letters import CodeKind, Letter, LetterWriter
-from keyplan_systems.venue_booking.mail.senders import MailUnavailableError, Sent
-from keyplan_systems.venue_booking.outbox import Postman, letter_runner
+from keyplan_systems.venue_booking.mail.senders import MailUnavailableError, SendResult
+from keyplan_systems.venue_booking.outbox import OutboxSender, letter_runner
 from keyplan_systems.venue_booking.writes import create_user
 
 REQUEST_CODE = "mutation ($email: String!) { requestEmailCode(email: $email) { id email expiresAt } }"
@@ -50,13 +50,13 @@ def box() -> Box:
 
 
 @pytest.fixture
-def postman(stage: Stage, box: Box) -> Postman:
-    return Postman(stage.service.base, LetterWriter(VENUE, ROOM), box)
+def outbox_sender(stage: Stage, box: Box) -> OutboxSender:
+    return OutboxSender(stage.service.base, LetterWriter(VENUE, ROOM), box)
 
 
 @pytest.fixture
-def runner(postman: Postman, tmp_path: Path) -> Runner:
-    return letter_runner(postman, tmp_path / "failed")
+def runner(outbox_sender: OutboxSender, tmp_path: Path) -> Runner:
+    return letter_runner(outbox_sender, tmp_path / "failed")
 
 
 def codes_in(box: Box) -> list[tuple[str, str]]:
@@ -227,14 +227,14 @@ def test_a_letter_sent_again_contains_another_code_and_both_are_accepted(
 ) -> None:
     send, failures = box.send, [MailUnavailableError("the answer was lost")]
 
-    def lost(letter: Letter) -> Sent:
+    def lost(letter: Letter) -> SendResult:
         sent = send(letter)
         if failures:
             raise failures.pop()
         return sent
 
     monkeypatch.setattr(box, "send", lost)
-    runner = letter_runner(Postman(stage.service.base, LetterWriter(VENUE, ROOM), box), tmp_path / "failed")
+    runner = letter_runner(OutboxSender(stage.service.base, LetterWriter(VENUE, ROOM), box), tmp_path / "failed")
     claim = ada.ask(REQUEST_CODE, email="new@example.org")["requestEmailCode"]["id"]
     for _ in range(5):
         runner.run_once()
@@ -245,11 +245,11 @@ def test_a_letter_sent_again_contains_another_code_and_both_are_accepted(
 
 
 def test_codes_are_compared_by_salted_hashes_in_any_spelling() -> None:
-    hashes = [hashed_code(f"AAAA000{number}", "salt") for number in range(HASHES_KEPT)]
-    assert is_code("aaaa-ooo2", "salt", hashes)
-    assert not is_code("AAAA0003", "salt", hashes)
-    assert not is_code("AAAA0002", "other salt", hashes)
-    assert not is_code("AAAA0002", "salt", [])
+    hashes = [hash_code(f"AAAA000{number}", "salt") for number in range(HASHES_KEPT)]
+    assert code_matches("aaaa-ooo2", "salt", hashes)
+    assert not code_matches("AAAA0003", "salt", hashes)
+    assert not code_matches("AAAA0002", "other salt", hashes)
+    assert not code_matches("AAAA0002", "salt", [])
 
 
 RULES = VENUE.model_copy(update={"letters_per_user": 6, "letters_per_address": 4})

@@ -87,7 +87,7 @@ def test_by_default_letters_are_files_and_the_venue_is_the_documented_one(tmp_pa
     settings = settings_from(tmp_path, {})
     assert isinstance(settings.sender, FolderSender)
     assert settings.venue.slot_names == ("MORNING", "AFTERNOON", "EVENING")
-    assert settings.room.administrators == ("administrators@localhost",)
+    assert settings.mail.administrators == ("administrators@localhost",)
 
 
 def test_settings_configure_another_venue_and_smtp(tmp_path: Path) -> None:
@@ -106,9 +106,9 @@ def test_settings_configure_another_venue_and_smtp(tmp_path: Path) -> None:
     settings = settings_from(tmp_path, result)
     assert isinstance(settings.sender, SmtpSender)
     assert settings.venue.slots_of("FULL_DAY") == ("MORNING", "AFTERNOON")
-    assert settings.room.administrators == ("a@casello.example", "b@casello.example")
-    assert settings.room.administrators_language is Language.ENGLISH
-    assert settings.room.sender == "venue@casello.example"
+    assert settings.mail.administrators == ("a@casello.example", "b@casello.example")
+    assert settings.mail.administrators_language is Language.ENGLISH
+    assert settings.mail.sender == "venue@casello.example"
 
 
 def test_an_empty_setting_is_ignored(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_an_empty_setting_is_ignored(tmp_path: Path) -> None:
         settings_from(tmp_path, {f"KEYPLAN_VENUE_{name}": "" for name in (*names, *smtp)}),
         settings_from(tmp_path, {}),
     )
-    assert (settings.venue, settings.room) == (otherwise.venue, otherwise.room)
+    assert (settings.venue, settings.mail) == (otherwise.venue, otherwise.mail)
     assert isinstance(settings.sender, FolderSender)
 
 

@@ -26,7 +26,7 @@ def entries(content: bytes) -> list[Any]:
 
 
 def private() -> Event:
-    reserved = decide(booking(), Action.APPROVE, ADMIN, VENUE, NOW, event_id="e-private").takes
+    reserved = decide(booking(), Action.APPROVE, ADMIN, VENUE, NOW, event_id="e-private").reserved_event
     assert reserved is not None
     return reserved
 

@@ -21,12 +21,12 @@ from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.venue_booking.base import Base
 from keyplan_systems.venue_booking.entities import venue
-from keyplan_systems.venue_booking.mail.letters import LetterWriter, MailRoom
+from keyplan_systems.venue_booking.mail.letters import LetterWriter, MailSettings
 from keyplan_systems.venue_booking.mail.senders import FolderSender
-from keyplan_systems.venue_booking.outbox import Postman, letter_runner
+from keyplan_systems.venue_booking.outbox import OutboxSender, letter_runner
 
 KILLS = int(os.environ.get("VENUE_KILLS", "6"))
-ROOM = MailRoom("venue@example.org", ("root@example.org",), "example.org")
+ROOM = MailSettings("venue@example.org", ("root@example.org",), "example.org")
 
 WRITER = """
 import random, sys, threading
@@ -83,21 +83,21 @@ import keyplan
 from keyplan.clock import SystemClock
 from keyplan_systems.venue_booking.base import Base
 from keyplan_systems.venue_booking.domain.venue import Venue
-from keyplan_systems.venue_booking.mail.letters import LetterWriter, MailRoom
+from keyplan_systems.venue_booking.mail.letters import LetterWriter, MailSettings
 from keyplan_systems.venue_booking.mail.senders import FolderSender
-from keyplan_systems.venue_booking.outbox import Postman, letter_runner
+from keyplan_systems.venue_booking.outbox import OutboxSender, letter_runner
 
 connection, clock, folder = keyplan.connect(sys.argv[1]), SystemClock(), Path(sys.argv[2])
 base = Base(connection, clock, Venue())
-room = MailRoom("venue@example.org", ("root@example.org",), "example.org")
+room = MailSettings("venue@example.org", ("root@example.org",), "example.org")
 
 class Told(FolderSender):
     def send(self, letter):
         sent = super().send(letter)
-        print(letter.key, sent.first_time, flush=True)
+        print(letter.key, sent.is_first, flush=True)
         return sent
 
-runner = letter_runner(Postman(base, LetterWriter(base.venue, room), Told(folder)), folder / "failed")
+runner = letter_runner(OutboxSender(base, LetterWriter(base.venue, room), Told(folder)), folder / "failed")
 runner.run_once()
 """
 
@@ -144,8 +144,8 @@ def test_a_repeatedly_killed_postman_sends_every_letter_once(tmp_path: Path) -> 
     clock = _Later()
     with keyplan.connect(database, clock=clock) as connection:
         base = Base(connection, clock, VENUE)
-        postman = Postman(base, LetterWriter(VENUE, ROOM), FolderSender(letters))
-        with letter_runner(postman, tmp_path / "failed") as runner:
+        outbox_sender = OutboxSender(base, LetterWriter(VENUE, ROOM), FolderSender(letters))
+        with letter_runner(outbox_sender, tmp_path / "failed") as runner:
             runner.run_once()
     with Engine.open(database) as engine:
         items = all_items(engine)

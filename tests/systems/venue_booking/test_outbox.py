@@ -25,21 +25,21 @@ from keyplan.streams import FileCheckpoints, Runner
 from keyplan_systems.venue_booking import outbox
 from keyplan_systems.venue_booking.domain.bookings import Booking
 from keyplan_systems.venue_booking.domain.notices import Notice
-from keyplan_systems.venue_booking.mail.letters import Letter, LetterWriter, MailRoom
+from keyplan_systems.venue_booking.mail.letters import Letter, LetterWriter, MailSettings
 from keyplan_systems.venue_booking.mail.senders import (
     FolderSender,
     MailDeferredError,
     MailRefusedError,
     MailUnavailableError,
     Security,
-    Sent,
+    SendResult,
     SmtpSender,
     SmtpSettings,
 )
-from keyplan_systems.venue_booking.outbox import KEPT, OVERDUE, Postman, letter_runner
+from keyplan_systems.venue_booking.outbox import OVERDUE, RETENTION, OutboxSender, letter_runner
 from keyplan_systems.web.system import UnfinishedError
 
-ROOM = MailRoom("venue@example.org", ("root@example.org",), "example.org")
+ROOM = MailSettings("venue@example.org", ("root@example.org",), "example.org")
 
 
 @dataclass
@@ -49,12 +49,12 @@ class Box:
     letters: list[Letter] = field(default_factory=list)
     fails: list[Exception] = field(default_factory=list)
 
-    def send(self, letter: Letter) -> Sent:
+    def send(self, letter: Letter) -> SendResult:
         """Record the letter, or fail."""
         if self.fails:
             raise self.fails.pop(0)
         self.letters.append(letter)
-        return Sent()
+        return SendResult()
 
 
 @pytest.fixture
@@ -63,13 +63,13 @@ def box() -> Box:
 
 
 @pytest.fixture
-def postman(stage: Stage, box: Box) -> Postman:
-    return Postman(stage.service.base, LetterWriter(VENUE, ROOM), box)
+def outbox_sender(stage: Stage, box: Box) -> OutboxSender:
+    return OutboxSender(stage.service.base, LetterWriter(VENUE, ROOM), box)
 
 
 @pytest.fixture
-def runner(postman: Postman, tmp_path: Path) -> Runner:
-    return letter_runner(postman, tmp_path / "failed")
+def runner(outbox_sender: OutboxSender, tmp_path: Path) -> Runner:
+    return letter_runner(outbox_sender, tmp_path / "failed")
 
 
 def kinds(box: Box) -> list[str]:
@@ -126,7 +126,7 @@ def test_a_sent_letter_is_in_its_users_history_and_expires_in_the_outbox(
     assert {(entry["bookingId"], entry["sentAt"]) for entry in result} == {(booking["id"], "2025-10-21T10:00:05+00:00")}
     for letter in of_kind(all_items(engine), "Outbox"):
         assert "GSI1PK" not in letter
-        assert int(letter["expiresAt"]["N"]) == int(clock.now() + KEPT.total_seconds())
+        assert int(letter["expiresAt"]["N"]) == int(clock.now() + RETENTION.total_seconds())
     clock.advance(60)
     ada.decide("cancel", booking["id"])
     runner.run_once()
@@ -134,11 +134,11 @@ def test_a_sent_letter_is_in_its_users_history_and_expires_in_the_outbox(
 
 
 def test_another_consumer_from_the_beginning_sends_nothing_again(
-    ada: Caller, box: Box, postman: Postman, runner: Runner, tmp_path: Path
+    ada: Caller, box: Box, outbox_sender: OutboxSender, runner: Runner, tmp_path: Path
 ) -> None:
     ada.request()
     runner.run_once()
-    again = letter_runner(postman, tmp_path / "failed", FileCheckpoints(tmp_path / "anew.json"))
+    again = letter_runner(outbox_sender, tmp_path / "failed", FileCheckpoints(tmp_path / "anew.json"))
     assert again.run_once().delivered == 2
     assert len(box.letters) == 2
 
@@ -149,29 +149,29 @@ class _Overtaken(Box):
 
     meanwhile: Callable[[], object] = lambda: None
 
-    def send(self, letter: Letter) -> Sent:
+    def send(self, letter: Letter) -> SendResult:
         self.meanwhile()
         return super().send(letter)
 
 
 def test_a_letter_sent_by_two_postmen_has_one_key_and_is_in_the_history_once(
-    ada: Caller, box: Box, postman: Postman, engine: Engine | ServedEngine, clock: ManualClock
+    ada: Caller, box: Box, outbox_sender: OutboxSender, engine: Engine | ServedEngine, clock: ManualClock
 ) -> None:
     key = f"{ada.request()['id']}.1.received"
 
     def other() -> None:
-        assert postman.send(key)
+        assert outbox_sender.send(key)
         clock.advance(1)
 
     slow = _Overtaken(meanwhile=other)
-    Postman(postman.base, postman.writer, slow).send(key)
+    OutboxSender(outbox_sender.base, outbox_sender.writer, slow).send(key)
     assert [letter.key for letter in (*box.letters, *slow.letters)] == [key, key]
     assert len(of_kind(all_items(engine), "Notification")) == 1
-    assert not postman.send(key)
+    assert not outbox_sender.send(key)
 
 
 def test_a_letter_being_sent_by_the_stream_is_not_sent_by_the_sweeper(
-    ada: Caller, postman: Postman, clock: ManualClock, tmp_path: Path
+    ada: Caller, outbox_sender: OutboxSender, clock: ManualClock, tmp_path: Path
 ) -> None:
     ada.request()
     clock.advance(OVERDUE.total_seconds() + 1)
@@ -183,7 +183,7 @@ def test_a_letter_being_sent_by_the_stream_is_not_sent_by_the_sweeper(
             wait(late, timeout=0.5)
 
     slow = _Overtaken(meanwhile=look_after)
-    at_once = Postman(postman.base, postman.writer, slow)
+    at_once = OutboxSender(outbox_sender.base, outbox_sender.writer, slow)
     with ThreadPoolExecutor(1) as pool:
         letter_runner(at_once, tmp_path / "failed").run_once()
         late[0].result()
@@ -202,7 +202,7 @@ def test_an_unavailable_mail_server_is_retried(ada: Caller, box: Box, runner: Ru
 def test_a_letter_dropped_by_the_consumer_is_sent_later_by_the_sweeper(
     ada: Caller,
     box: Box,
-    postman: Postman,
+    outbox_sender: OutboxSender,
     runner: Runner,
     clock: ManualClock,
     tmp_path: Path,
@@ -215,49 +215,51 @@ def test_a_letter_dropped_by_the_consumer_is_sent_later_by_the_sweeper(
         clock.advance(60)
     assert box.letters == []
     assert list((tmp_path / "failed").rglob("*.jsonl"))
-    assert postman.send_overdue() == 2
-    assert postman.send_overdue() == 0
+    assert outbox_sender.send_overdue() == 2
+    assert outbox_sender.send_overdue() == 0
     assert kinds(box) == ["admin_new_request", "received"]
     assert all("sentAt" in letter for letter in of_kind(all_items(engine), "Outbox"))
 
 
-def test_recent_letters_are_left_to_the_consumer(ada: Caller, box: Box, postman: Postman, clock: ManualClock) -> None:
+def test_recent_letters_are_left_to_the_consumer(
+    ada: Caller, box: Box, outbox_sender: OutboxSender, clock: ManualClock
+) -> None:
     ada.request()
     clock.advance(OVERDUE.total_seconds() - 1)
-    assert postman.send_overdue() == 0
+    assert outbox_sender.send_overdue() == 0
     clock.advance(2)
     box.fails = [MailUnavailableError("away")]
-    assert postman.send_overdue() == 0
-    assert postman.send_overdue() == 2
+    assert outbox_sender.send_overdue() == 0
+    assert outbox_sender.send_overdue() == 2
 
 
 def test_a_letter_to_be_retried_later_does_not_delay_others(
-    ada: Caller, box: Box, postman: Postman, clock: ManualClock
+    ada: Caller, box: Box, outbox_sender: OutboxSender, clock: ManualClock
 ) -> None:
     ada.request()
     clock.advance(OVERDUE.total_seconds() + 1)
     box.fails = [MailDeferredError("the mailbox is full")]
-    assert postman.send_overdue() == 1
-    assert postman.send_overdue() == 1
+    assert outbox_sender.send_overdue() == 1
+    assert outbox_sender.send_overdue() == 1
     assert kinds(box) == ["admin_new_request", "received"]
 
 
 def test_letters_about_a_removed_duration_wait_without_delaying_others(
-    stage: Stage, ada: Caller, box: Box, postman: Postman, clock: ManualClock
+    stage: Stage, ada: Caller, box: Box, outbox_sender: OutboxSender, clock: ManualClock
 ) -> None:
     ada.request()
     clock.advance(1)
     ada.request(duration="EVENING")
     clock.advance(OVERDUE.total_seconds() + 1)
     without = VENUE.model_copy(update={"durations": {"EVENING": ("EVENING",)}})
-    assert Postman(stage.service.base, LetterWriter(without, ROOM), box).send_overdue() == 2
+    assert OutboxSender(stage.service.base, LetterWriter(without, ROOM), box).send_overdue() == 2
     assert kinds(box) == ["admin_new_request", "received"]
-    assert postman.send_overdue() == 2
+    assert outbox_sender.send_overdue() == 2
     assert kinds(box) == ["admin_new_request", "admin_new_request", "received", "received"]
 
 
 def test_unreadable_and_unwritable_letters_do_not_delay_others(
-    stage: Stage, ada: Caller, box: Box, postman: Postman, clock: ManualClock, engine: Engine | ServedEngine
+    stage: Stage, ada: Caller, box: Box, outbox_sender: OutboxSender, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
     broken, unwritten, good = (ada.request()["id"] for _ in range(3))
     key = {"PK": {"S": f"OUTBOX#{broken}.1.received"}, "SK": {"S": "LETTER"}}
@@ -274,7 +276,7 @@ def test_unreadable_and_unwritable_letters_do_not_delay_others(
                 raise ValueError("no letter can be made of this")
             return super().write(notice, booking)
 
-    choosy = Postman(stage.service.base, Choosy(VENUE, ROOM), box)
+    choosy = OutboxSender(stage.service.base, Choosy(VENUE, ROOM), box)
     with pytest.raises(UnfinishedError) as caught:
         choosy.send_overdue()
     assert sorted(type(exception).__name__ for exception in caught.value.exceptions) == [
@@ -283,7 +285,7 @@ def test_unreadable_and_unwritable_letters_do_not_delay_others(
     assert caught.value.completed == 3
     assert kinds(box) == ["admin_new_request", "admin_new_request", "received"]
     with pytest.raises(UnfinishedError):
-        postman.send_overdue()
+        outbox_sender.send_overdue()
     assert {letter.key.partition(".")[0] for letter in box.letters} == {broken, unwritten, good}
     assert len(box.letters) == 5
 
@@ -310,7 +312,7 @@ def test_recipients_that_a_letter_did_not_reach_are_logged(
     inbox.answers["two@example.org"] = "450 not now"
     with smtp_server(inbox) as port:
         sender = SmtpSender(SmtpSettings("127.0.0.1", port, Security.NONE))
-        assert Postman(stage.service.base, LetterWriter(VENUE, both), sender).send(key)
+        assert OutboxSender(stage.service.base, LetterWriter(VENUE, both), sender).send(key)
     (result,) = (record for record in caplog.records if record.name == outbox.__name__)
     assert (result.__dict__["letter"], result.__dict__["refused"]) == (key, ("two@example.org",))
     assert [text(item, "PK") for item in of_kind(all_items(engine), "Outbox") if "sentAt" in item] == [f"OUTBOX#{key}"]
@@ -331,7 +333,7 @@ def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:
         stage, engine, clock = world.stage, world.engine, world.clock
         folder = tmp_path / "letters"
         writer = LetterWriter(VENUE, ROOM)
-        runner = letter_runner(Postman(stage.service.base, writer, FolderSender(folder)), tmp_path / "failed")
+        runner = letter_runner(OutboxSender(stage.service.base, writer, FolderSender(folder)), tmp_path / "failed")
         ada, admin = stage.person("ada"), stage.admin()
         for day in range(10, 20):
             booking = eager(partial(ada.request, date=f"2025-11-{day}"))
@@ -354,7 +356,7 @@ def test_letters_are_sent_through_a_mail_server_in_both_formats(stage: Stage, ad
     inbox = Inbox()
     with smtp_server(inbox) as port:
         sender = SmtpSender(SmtpSettings("127.0.0.1", port, Security.NONE))
-        runner = letter_runner(Postman(stage.service.base, LetterWriter(VENUE, ROOM), sender), tmp_path / "failed")
+        runner = letter_runner(OutboxSender(stage.service.base, LetterWriter(VENUE, ROOM), sender), tmp_path / "failed")
         ada.request()
         assert runner.run_once().delivered == 2
     assert len(inbox.envelopes) == 2

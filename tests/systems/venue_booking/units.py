@@ -100,7 +100,7 @@ def uses(of: House) -> Iterator[tuple[str, int, float]]:
     works: list[tuple[str, Callable[[], Any]]] = [
         ("request a booking", lambda: _request(of.service, 21)),
         ("approve a full day", lambda: bookings.decide(ROOT, of.waiting, Action.APPROVE)),
-        ("cancel an approved full day", lambda: bookings.decide(ROOT, of.waiting, Action.CANCEL, known=2)),
+        ("cancel an approved full day", lambda: bookings.decide(ROOT, of.waiting, Action.CANCEL, known_version=2)),
         ("close a full day", lambda: calendar.create(ROOT, closure)),
         ("view a month", lambda: calendar.availability(NOVEMBER, last)),
         ("list one's bookings", lambda: bookings.of_user(ADA.actor, 25, None)),

@@ -10,7 +10,7 @@ from keyplan_systems.venue_booking.api.application import application
 from keyplan_systems.venue_booking.demo import play, show
 from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS
 from keyplan_systems.venue_booking.mail.letters import LetterWriter
-from keyplan_systems.venue_booking.outbox import Postman, letter_runner
+from keyplan_systems.venue_booking.outbox import OutboxSender, letter_runner
 from keyplan_systems.venue_booking.pages import install_venue_pages
 from keyplan_systems.venue_booking.pages.wording import shared_wording
 from keyplan_systems.venue_booking.reads import user_by_id
@@ -27,18 +27,18 @@ def build(resources: Resources) -> BuiltSystem:
     """Build the system. Raises ValueError for an invalid setting."""
     settings = settings_from(resources.folder)
     service = Service.from_connection(resources.connection, resources.clock, settings.venue)
-    writer = LetterWriter(settings.venue, settings.room)
-    postman = Postman(service.base, writer, settings.sender)
-    runner = letter_runner(postman, resources.dead_letters, runner=resources.runner)
+    writer = LetterWriter(settings.venue, settings.mail)
+    outbox_sender = OutboxSender(service.base, writer, settings.sender)
+    runner = letter_runner(outbox_sender, resources.dead_letters, runner=resources.runner)
 
     checks = {"table": in_thread(resources.connection.run, user_by_id("health"))}
-    app = application(service, resources.verifier, resources.clock, checks, settings.room.domain)
+    app = application(service, resources.verifier, resources.clock, checks, settings.mail.domain)
     install_venue_pages(app, service, writer)
     return BuiltSystem(
         app,
         (
             Worker("venue letters", lambda: runner.run_once().delivered),
-            Worker("venue late letters", postman.send_overdue, every_s=LATE_LETTERS_EVERY_S),
+            Worker("venue late letters", outbox_sender.send_overdue, every_s=LATE_LETTERS_EVERY_S),
         ),
         partial(load_sample, service),
         runner.close,

@@ -26,7 +26,7 @@ Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
-class Listed(Generic[Entry]):
+class ResultPage(Generic[Entry]):
     """A page of a list. `cursor` is the argument for reading the next page, or None on the last page."""
 
     entries: tuple[Entry, ...]
@@ -49,9 +49,9 @@ class Base:
         """Return a new unique ID."""
         return str(uuid.UUID(int=self.clock.random.getrandbits(128), version=4))
 
-    def listed(
+    def read_page(
         self, call: Call[Page[Stored]], convert: Callable[[Stored], Entry], limit: int, cursor: str | None
-    ) -> Listed[Entry]:
+    ) -> ResultPage[Entry]:
         """Run a query and return a page of at most `limit` results, each converted with `convert`.
 
         `cursor` selects the page; None selects the first one. Unreadable items are omitted, and the HTTP response
@@ -63,7 +63,7 @@ class Base:
             page = self.connection.run(call, limit=limit, cursor=cursor, unreadable=omit_unreadable)
         except CursorError as error:
             raise InvalidRequestError("This cursor does not belong to this list.", {"field": "after"}) from error
-        return Listed(tuple(convert(item) for item in page.items), page.cursor)
+        return ResultPage(tuple(convert(item) for item in page.items), page.cursor)
 
 
 def is_id(text: str) -> bool:

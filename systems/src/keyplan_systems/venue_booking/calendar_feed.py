@@ -57,14 +57,14 @@ def calendar_feed(
     calendar.add("x-wr-calname", venue.name)
     calendar.add("x-wr-timezone", venue.time_zone)
     calendar.add("refresh-interval", REFRESH, parameters={"VALUE": "DURATION"})
-    events_shown = [event for event in events if (event.is_public or show_reserved) and _has_hours(venue, event)]
-    events_shown.sort(key=lambda event: (*venue.span(event.date, event.slots), event.event_id))
-    for event in events_shown:
+    visible_events = [event for event in events if (event.is_public or show_reserved) and _has_hours(venue, event)]
+    visible_events.sort(key=lambda event: (*venue.span(event.date, event.slots), event.event_id))
+    for event in visible_events:
         calendar.add_component(_entry(venue, event, domain, language))
-    if events_shown:
+    if visible_events:
         # Only the clock changes of the years that the feed contains.
         calendar.add_missing_timezones(
-            date(events_shown[0].date.year, 1, 1), date(events_shown[-1].date.year + 2, 1, 1)
+            date(visible_events[0].date.year, 1, 1), date(visible_events[-1].date.year + 2, 1, 1)
         )
     content = calendar.to_ical()
     return Feed(content, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
@@ -80,7 +80,7 @@ def _has_hours(venue: Venue, event: Event) -> bool:
 
 
 def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry:
-    starts, ends = venue.span(event.date, event.slots)
+    start, end = venue.span(event.date, event.slots)
     entry = Entry()
     entry.add("uid", f"{_public_id(event)}@{domain}")
     # In a calendar without METHOD, DTSTAMP is the time of the entry's last change (RFC 5545, 3.8.7.2), so it stays the
@@ -88,8 +88,8 @@ def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry
     entry.add("dtstamp", event.updated_at.astimezone(UTC))
     entry.add("last-modified", event.updated_at.astimezone(UTC))
     entry.add("sequence", event.version - 1)
-    entry.add("dtstart", starts)
-    entry.add("dtend", ends)
+    entry.add("dtstart", start)
+    entry.add("dtend", end)
     entry.add("status", "CONFIRMED")
     entry.add("transp", "OPAQUE")
     entry.add("class", "PUBLIC")

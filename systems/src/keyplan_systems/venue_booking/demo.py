@@ -25,16 +25,16 @@ def play(stage: DemoStage) -> None:
         stage.client("carla", roles=("administrators",), email="carla@example.org") as carla,
     ):
         day, duration = _free_day(ada)
-        answers = [
-            _data(client, _REQUEST, input=_wish(name, day, duration))
+        responses = [
+            _data(client, _REQUEST, input=_booking_input(name, day, duration))
             for client, name in ((ada, "Ada"), (bruno, "Bruno"))
         ]
-        bookings = [answer["requestBooking"] for answer in answers]
+        bookings = [response["requestBooking"] for response in responses]
         stage.say(f"ada and bruno both ask for {day}, {duration}: nothing is taken yet")
         approved = _data(carla, _APPROVE, id=bookings[0]["id"])["approveBooking"]
         stage.say(f"carla, who decides, approves ada's: {approved['status'].lower()}")
-        refused = _answer(carla, _APPROVE, id=bookings[1]["id"])
-        stage.say(f"bruno's cannot be approved any more: {refused['errors'][0]['message']}")
+        response = _post(carla, _APPROVE, id=bookings[1]["id"])
+        stage.say(f"bruno's cannot be approved any more: {response['errors'][0]['message']}")
         stage.link(f"bookings/{bookings[0]['id']}", "Ada Rossi")
         stage.link(f"inbox/{bookings[1]['id']}", "Carla Neri")
     feed = httpx.get(f"{stage.url}/calendar.ics", timeout=30).raise_for_status().text
@@ -85,33 +85,33 @@ def _free_day(client: httpx.Client) -> tuple[str, str]:
     first = date.fromisoformat(_first_date()) + timedelta(days=random.randrange(30, 300))  # noqa: S311 - not a secret
     last = first + timedelta(days=30)
     days = _data(client, _DAYS, first=first.isoformat(), last=last.isoformat())["availability"]
-    free = next(day for day in days if day["bookable"] and day["durations"])
-    return str(free["date"]), str(free["durations"][-1])
+    free_day = next(day for day in days if day["bookable"] and day["durations"])
+    return str(free_day["date"]), str(free_day["durations"][-1])
 
 
 def _first_date() -> str:
     return date.today().isoformat()
 
 
-def _wish(name: str, day: str, duration: str) -> dict[str, Any]:
+def _booking_input(name: str, day: str, duration: str) -> dict[str, Any]:
     contact = {"fullName": f"{name} Demo", "email": f"demo-{name.lower()}@example.org", "phone": "+39 333 1234567"}
-    wish = {
+    fields = {
         "description": "A birthday party",
         "attendees": 30,
         "contact": contact,
         "consent": True,
         "language": "ENGLISH",
     }
-    return {"date": day, "duration": duration, **wish}
+    return {"date": day, "duration": duration, **fields}
 
 
-def _answer(client: httpx.Client, query: str, **variables: Any) -> dict[str, Any]:
+def _post(client: httpx.Client, query: str, **variables: Any) -> dict[str, Any]:
     body: dict[str, Any] = json_of(client.post("/graphql", json={"query": query, "variables": variables}))
     return body
 
 
 def _data(client: httpx.Client, query: str, **variables: Any) -> dict[str, Any]:
-    body = _answer(client, query, **variables)
+    body = _post(client, query, **variables)
     if body.get("errors"):
         raise httpx.HTTPError(f"refused: {body['errors']}")
     data: dict[str, Any] = body["data"]

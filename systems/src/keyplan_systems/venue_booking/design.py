@@ -87,30 +87,30 @@ EventIds = Annotated[list[str], Field(max_length=1)]
 
 @transaction(rate=FEW)
 def write_claim(
-    *, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
-    most_to_address: int,
+    *, code: EmailCodeItem, user_count: LetterCountItem, user_limit: int, address_count: LetterCountItem,
+    address_limit: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
     """Store a user's claim to an unverified email address, and count the email with the verification code.
 
     The transaction fails if a daily limit on emails is reached.
     """
     return [
-        count_letter(by_user, most_by_user),
-        count_letter(to_address, most_to_address),
+        count_letter(user_count, user_limit),
+        count_letter(address_count, address_limit),
         claim_email(code),
     ]
 
 
 @transaction(rate=FEW)
 def write_change_with_claim(
-    *, user: UserItem, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
-    most_to_address: int,
+    *, user: UserItem, code: EmailCodeItem, user_count: LetterCountItem, user_limit: int,
+    address_count: LetterCountItem, address_limit: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
     """Store a changed profile together with the user's claim to a new email address that is not verified yet."""
     return [
         replace_user(user),
-        count_letter(by_user, most_by_user),
-        count_letter(to_address, most_to_address),
+        count_letter(user_count, user_limit),
+        count_letter(address_count, address_limit),
         claim_email(code),
     ]
 
@@ -135,16 +135,16 @@ def write_release(user: UserItem, entry: AuditItem) -> list[WriteCall[Any]]:
 
 @transaction(rate=SOME, expected_items=7)
 def write_request(
-    *, booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters, by_user: LetterCountItem,
-    most_by_user: int, to_address: LetterCountItem, most_to_address: int,
+    *, booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters, user_count: LetterCountItem,
+    user_limit: int, address_count: LetterCountItem, address_limit: int,
 ) -> list[WriteCall[Any]]:  # fmt: skip
     """Store a booking request with its copy in the user's partition and its emails, and count the emails.
 
     The transaction fails if a daily limit on emails is reached.
     """
     return [
-        count_letter(by_user, most_by_user),
-        count_letter(to_address, most_to_address),
+        count_letter(user_count, user_limit),
+        count_letter(address_count, address_limit),
         create_booking(booking),
         create_user_booking(copy),
         count_bookings(user_id, 1, 0, 0, 0),
@@ -172,14 +172,14 @@ def write_approval(
 @transaction(rate=SOME, expected_items=6)
 def write_refusal(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, pending: int, approved: int, rejected: int,
-    cancelled: int, held: Slots, event_ids: EventIds, letters: Letters, entries: Entries,
+    cancelled: int, held_slots: Slots, event_ids: EventIds, letters: Letters, entries: Entries,
 ) -> list[WriteCall[Any]]:  # fmt: skip
     """Reject or cancel a booking. If it was approved, free its slots and delete its event and lock code."""
     return [
         replace_booking(booking),
         replace_user_booking(copy),
         count_bookings(user_id, pending, approved, rejected, cancelled),
-        free_slot_of_booking(each(held)),
+        free_slot_of_booking(each(held_slots)),
         remove_event_of_booking(each(event_ids)),
         remove_lock_code(each(event_ids)),
         enqueue(each(letters)),
@@ -194,9 +194,9 @@ def write_event(event: EventItem, slots: Slots, entry: AuditItem) -> list[WriteC
 
 
 @transaction(rate=FEW, expected_items=5)
-def write_event_removal(event: EventItem, held: Slots, event_id: str, entry: AuditItem) -> list[WriteCall[Any]]:
+def write_event_removal(event: EventItem, held_slots: Slots, event_id: str, entry: AuditItem) -> list[WriteCall[Any]]:
     """Delete an administrator's event and free its slots."""
-    return [remove_event(event), free_slot_of_event(each(held)), remove_lock_code(event_id), record_act(entry)]
+    return [remove_event(event), free_slot_of_event(each(held_slots)), remove_lock_code(event_id), record_act(entry)]
 
 
 @transaction(rate=FEW)

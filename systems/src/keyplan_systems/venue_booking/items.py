@@ -168,17 +168,17 @@ def held_events(slots: Iterable[EventSlotItem], venue: Venue) -> list[Event]:
     grouped: dict[str, list[EventSlotItem]] = {}
     for slot in slots:
         grouped.setdefault(slot.event_id, []).append(slot)
-    events = [_event_from_parts(parts, venue) for parts in grouped.values()]
-    return sorted(events, key=lambda event: (event.date, _place(event.slots[0], venue)))
+    events = [_event_from_slots(event_slots, venue) for event_slots in grouped.values()]
+    return sorted(events, key=lambda event: (event.date, _slot_position(event.slots[0], venue)))
 
 
-def _event_from_parts(parts: list[EventSlotItem], venue: Venue) -> Event:
-    first = parts[0]
+def _event_from_slots(slots: list[EventSlotItem], venue: Venue) -> Event:
+    first = slots[0]
     return Event(
         event_id=first.event_id,
         date=first.date,
         duration=first.duration,
-        slots=tuple(sorted((part.slot for part in parts), key=lambda slot: _place(slot, venue))),
+        slots=tuple(sorted((slot_item.slot for slot_item in slots), key=lambda slot: _slot_position(slot, venue))),
         kind=first.kind,
         title=first.title,
         created_by=first.created_by,
@@ -188,7 +188,7 @@ def _event_from_parts(parts: list[EventSlotItem], venue: Venue) -> Event:
     )
 
 
-def _place(slot: str, venue: Venue) -> int:
+def _slot_position(slot: str, venue: Venue) -> int:
     """Return the position of a slot among the slots of a day. Slots that are not configured come last."""
     names = venue.slot_names
     return names.index(slot) if slot in names else len(names)

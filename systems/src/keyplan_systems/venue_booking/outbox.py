@@ -21,7 +21,7 @@ from keyplan.client.errors import ConditionFailedError, NotFoundError, Transacti
 from keyplan.streams import Checkpoints, Destination, JsonLinesFolder, Runner, TableCheckpoints
 from keyplan_systems.venue_booking import design, reads, writes
 from keyplan_systems.venue_booking.base import Base
-from keyplan_systems.venue_booking.domain.addresses import HASHES_KEPT, hashed_code
+from keyplan_systems.venue_booking.domain.addresses import HASHES_KEPT, hash_code
 from keyplan_systems.venue_booking.domain.codes import new_code
 from keyplan_systems.venue_booking.domain.notices import Audience
 from keyplan_systems.venue_booking.domain.refusals import RefusalError
@@ -33,28 +33,28 @@ from keyplan_systems.venue_booking.mail.senders import (
     MailRefusedError,
     MailUnavailableError,
     Sender,
-    Sent,
+    SendResult,
 )
 from keyplan_systems.web.system import UnfinishedError
 
 logger = logging.getLogger(__name__)
 
-KEPT: Final = timedelta(days=30)
+RETENTION: Final = timedelta(days=30)
 """Time for which an email is kept in the outbox after it was sent or abandoned."""
 OVERDUE: Final = timedelta(minutes=10)
 """Age at which an unsent email becomes overdue and is sent by `send_overdue`."""
-_MAX_HISTORY: Final = 500
+_MAX_REASON_CHARACTERS: Final = 500
 """Maximum length of a stored failure reason in characters."""
 
 
 @dataclass(frozen=True)
-class Postman:
+class OutboxSender:
     """Sender of the emails in the outbox. Instances are thread-safe."""
 
     base: Base
     writer: LetterWriter
     sender: Sender
-    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def handle(self, change: Inserted[OutboxItem]) -> None:
         """Send an email that was added to the outbox. Raises MailUnavailableError if sending should be
@@ -67,7 +67,7 @@ class Postman:
 
         `notice_key` is the key of the email. Raises MailUnavailableError if sending should be retried later.
         """
-        with self._one_at_a_time:
+        with self._lock:
             return self._send(notice_key)
 
     def _send(self, notice_key: str) -> bool:
@@ -76,15 +76,15 @@ class Postman:
             return False
         letter = self.writer.write(notice_of(item), booking_of(item.booking))
         try:
-            sent = self.sender.send(letter)
+            result = self.sender.send(letter)
         except MailRefusedError as error:
             logger.exception("a letter can never be sent", extra={"letter": notice_key})
             self._give_up(item, str(error))
             return False
-        if sent.refused:
-            fields = {"letter": notice_key, "refused": sent.refused}
+        if result.refused:
+            fields = {"letter": notice_key, "refused": result.refused}
             logger.warning("a letter was sent to some of its recipients only", extra=fields)
-        self._keep(item, sent)
+        self._mark_sent(item, result)
         return True
 
     def handle_code(self, change: Inserted[EmailCodeItem]) -> None:
@@ -95,12 +95,12 @@ class Postman:
         if the consumer stops retrying, the email is not sent later. The user must request another code.
         """
         user_id, claim_id = change.new.user_id, change.new.claim_id
-        with self._one_at_a_time:
+        with self._lock:
             claim = self.base.connection.run(reads.email_code(user_id, claim_id))
             if claim is None or claim.sent_at is not None:
                 return
             code = new_code()
-            hashes = [*claim.code_hashes, hashed_code(code, claim_id)][-HASHES_KEPT:]
+            hashes = [*claim.code_hashes, hash_code(code, claim_id)][-HASHES_KEPT:]
             try:
                 self.base.connection.run(writes.store_code(user_id, claim_id, hashes))
                 self.sender.send(self.writer.write_code(claim, code))
@@ -118,13 +118,13 @@ class Postman:
         early. Other errors, such as unreadable items, do not stop the call. They are raised at the end in an
         UnfinishedError.
         """
-        before = self.base.now() - OVERDUE
-        sent, failures = 0, list[Exception]()
+        created_before = self.base.now() - OVERDUE
+        sent_count, failures = 0, list[Exception]()
         for item in self.base.connection.iterate(reads.unsent_letters(), unreadable=failures.append):
-            if item.created_at > before:
+            if item.created_at > created_before:
                 break
             try:
-                sent += self.send(item.notice_key)
+                sent_count += self.send(item.notice_key)
             except MailDeferredError:
                 logger.warning("the mail server defers a letter", exc_info=True, extra={"letter": item.notice_key})
             except MailUnavailableError:
@@ -135,59 +135,67 @@ class Postman:
             except Exception as error:  # noqa: BLE001 - no exception may delay other letters
                 failures.append(error)
         if failures:
-            raise UnfinishedError.from_errors(failures, sent)
-        return sent
+            raise UnfinishedError.from_errors(failures, sent_count)
+        return sent_count
 
-    def _keep(self, item: OutboxItem, sent: Sent) -> None:
+    def _mark_sent(self, item: OutboxItem, result: SendResult) -> None:
         """Mark an email as sent. If it was sent to a customer, add it to the customer's history."""
         now = self.base.now()
-        until = now + KEPT
+        expires_at = now + RETENTION
         # A transaction is used even for one write, so that it can be repeated after a lost response.
         try:
             if item.kind.audience is Audience.CUSTOMER:
-                self.base.connection.run(design.write_sent(item, now, until, _history(item, sent, now)))
+                self.base.connection.run(
+                    design.write_sent(item, now, expires_at, _notification_item(item, result, now))
+                )
             else:
-                self.base.connection.transact(writes.close_letter(item, now, None, until))
+                self.base.connection.transact(writes.close_letter(item, now, None, expires_at))
         except TransactionFailedError as error:
             if not isinstance(error.reasons[0], ConditionFailedError):
                 raise
             logger.warning("a letter left twice, under one key", extra={"letter": item.notice_key})
 
-    def _give_up(self, item: OutboxItem, why: str) -> None:
+    def _give_up(self, item: OutboxItem, reason: str) -> None:
         now = self.base.now()
         try:
-            self.base.connection.transact(writes.close_letter(item, now, why[:_MAX_HISTORY], now + KEPT))
+            self.base.connection.transact(
+                writes.close_letter(item, now, reason[:_MAX_REASON_CHARACTERS], now + RETENTION)
+            )
         except TransactionFailedError as error:
             if not isinstance(error.reasons[0], ConditionFailedError):
                 raise
             logger.warning("a refused letter had left before", extra={"letter": item.notice_key})
 
 
-def _history(item: OutboxItem, sent: Sent, now: datetime) -> NotificationItem:
+def _notification_item(item: OutboxItem, result: SendResult, now: datetime) -> NotificationItem:
     return NotificationItem(
         user_id=item.booking.user_id,
         notice_key=item.notice_key,
         kind=item.kind,
         booking_id=item.booking.booking_id,
         sent_at=now,
-        refused=list(sent.refused),
+        refused=list(result.refused),
     )
 
 
 def letter_runner(
-    postman: Postman, failures: Path | Destination, checkpoints: Checkpoints | None = None, *, runner: str | None = None
+    outbox_sender: OutboxSender,
+    failures: Path | Destination,
+    checkpoints: Checkpoints | None = None,
+    *,
+    runner: str | None = None,
 ) -> Runner:
     """Return a `Runner` that reads the table's stream and sends new emails from the outbox and verification codes.
 
     `runner` is the name that identifies the `Runner` among all readers of the stream. An email that fails repeatedly
     stays in the outbox, and its stream record is sent to `failures`, which is a destination or a folder.
     """
-    base = postman.base
+    base = outbox_sender.base
     return Runner(
         base.connection,
         venue,
         [design.send_letter, design.send_code],
-        handlers={design.send_letter: postman.handle, design.send_code: postman.handle_code},
+        handlers={design.send_letter: outbox_sender.handle, design.send_code: outbox_sender.handle_code},
         destinations={"letters": JsonLinesFolder(failures) if isinstance(failures, Path) else failures},
         checkpoints=checkpoints or TableCheckpoints(base.connection, clock=base.clock, create=True),
         runner=runner,

@@ -22,7 +22,7 @@ _ADMIN: Final = Actor("carla", Role.ADMIN)
 _PEOPLE: Final = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
 
 
-class _Wish(NamedTuple):
+class _SampleRequest(NamedTuple):
     """A booking request in the sample data.
 
     `day` is the number of days from the first bookable date to the requested date. `duration` is the index of one of
@@ -37,7 +37,7 @@ class _Wish(NamedTuple):
     association: str | None = None
 
 
-class _Entry(NamedTuple):
+class _SampleEvent(NamedTuple):
     """An administrator's event in the sample data."""
 
     day: int
@@ -47,24 +47,24 @@ class _Entry(NamedTuple):
     description: str = ""
 
 
-_WISHES: Final = (
-    _Wish("ada", 7, 0, "Festa di compleanno di Giulia, con merenda e musica", 30),
-    _Wish("bruno", 7, -1, "Assemblea annuale e pranzo sociale", 60, "Amici del Casello"),
-    _Wish("ada", 9, 1, "Laboratorio di ceramica per bambini", 15, "Mani in pasta"),
-    _Wish("bruno", 10, -2, "Prove del coro prima del concerto", 25, "Coro delle Querce"),
+_REQUESTS: Final = (
+    _SampleRequest("ada", 7, 0, "Festa di compleanno di Giulia, con merenda e musica", 30),
+    _SampleRequest("bruno", 7, -1, "Assemblea annuale e pranzo sociale", 60, "Amici del Casello"),
+    _SampleRequest("ada", 9, 1, "Laboratorio di ceramica per bambini", 15, "Mani in pasta"),
+    _SampleRequest("bruno", 10, -2, "Prove del coro prima del concerto", 25, "Coro delle Querce"),
 )
 _PROGRAM: Final = (
-    _Entry(1, 1, EventKind.PUBLIC_EVENT, "Letture per bambini", "Storie ad alta voce, dai quattro anni."),
-    _Entry(4, -1, EventKind.CLOSURE, "Manutenzione del riscaldamento"),
-    _Entry(5, 2, EventKind.PUBLIC_EVENT, "Cineforum", "Un film e una conversazione."),
-    _Entry(12, 2, EventKind.PUBLIC_EVENT, "Cineforum", "Un film e una conversazione."),
-    _Entry(14, 0, EventKind.PUBLIC_EVENT, "Mercatino", "Libri e giocattoli usati."),
-    _Entry(16, -1, EventKind.PUBLIC_EVENT, "Festa di quartiere", "Pranzo insieme, giochi e musica dal vivo."),
-    _Entry(19, 1, EventKind.PUBLIC_EVENT, "Caffè delle lingue", "Italiano, inglese e tedesco a ogni tavolo."),
-    _Entry(21, -1, EventKind.CLOSURE, "Chiuso per inventario"),
-    _Entry(26, 2, EventKind.PUBLIC_EVENT, "Serata di giochi da tavolo"),
-    _Entry(33, 1, EventKind.PUBLIC_EVENT, "Letture per bambini", "Storie ad alta voce, dai quattro anni."),
-    _Entry(40, 0, EventKind.PUBLIC_EVENT, "Mercatino", "Libri e giocattoli usati."),
+    _SampleEvent(1, 1, EventKind.PUBLIC_EVENT, "Letture per bambini", "Storie ad alta voce, dai quattro anni."),
+    _SampleEvent(4, -1, EventKind.CLOSURE, "Manutenzione del riscaldamento"),
+    _SampleEvent(5, 2, EventKind.PUBLIC_EVENT, "Cineforum", "Un film e una conversazione."),
+    _SampleEvent(12, 2, EventKind.PUBLIC_EVENT, "Cineforum", "Un film e una conversazione."),
+    _SampleEvent(14, 0, EventKind.PUBLIC_EVENT, "Mercatino", "Libri e giocattoli usati."),
+    _SampleEvent(16, -1, EventKind.PUBLIC_EVENT, "Festa di quartiere", "Pranzo insieme, giochi e musica dal vivo."),
+    _SampleEvent(19, 1, EventKind.PUBLIC_EVENT, "Caffè delle lingue", "Italiano, inglese e tedesco a ogni tavolo."),
+    _SampleEvent(21, -1, EventKind.CLOSURE, "Chiuso per inventario"),
+    _SampleEvent(26, 2, EventKind.PUBLIC_EVENT, "Serata di giochi da tavolo"),
+    _SampleEvent(33, 1, EventKind.PUBLIC_EVENT, "Letture per bambini", "Storie ad alta voce, dai quattro anni."),
+    _SampleEvent(40, 0, EventKind.PUBLIC_EVENT, "Mercatino", "Libri e giocattoli usati."),
 )
 
 
@@ -90,32 +90,32 @@ def _load(service: Service) -> None:
         return durations[number % len(durations)]
 
     bookings = []
-    for wish in _WISHES:
-        day = first + timedelta(days=wish.day)
-        request = _request(wish, day, duration(wish.duration), venue.capacity)
-        bookings.append(service.bookings.request(_person(wish.person), request))
+    for sample in _REQUESTS:
+        day = first + timedelta(days=sample.day)
+        request = _request(sample, day, duration(sample.duration), venue.capacity)
+        bookings.append(service.bookings.request(_person(sample.person), request))
     approved = service.bookings.decide(_ADMIN, bookings[0].booking_id, Action.APPROVE, reason="Benvenuti!")
     payment = {"booking_id": approved.booking_id, "amount_cents": 5_000, "method": PaymentMethod.TRANSFER}
     service.records.add_payment(_ADMIN, payment)
     if approved.event_id is not None:
         service.records.issue_lock_code(_ADMIN, approved.event_id)
-    for entry in _PROGRAM:
-        values = {"date": first + timedelta(days=entry.day), "duration": duration(entry.duration), "kind": entry.kind}
-        service.calendar.create(_ADMIN, {**values, "title": entry.title, "description": entry.description})
+    for event in _PROGRAM:
+        values = {"date": first + timedelta(days=event.day), "duration": duration(event.duration), "kind": event.kind}
+        service.calendar.create(_ADMIN, {**values, "title": event.title, "description": event.description})
 
 
 def _person(name: str) -> Person:
     return Person(Actor(name), f"{name}@example.org", _PEOPLE[name])
 
 
-def _request(wish: _Wish, day: object, duration: str, capacity: int) -> dict[str, Any]:
-    contact = {"full_name": _PEOPLE[wish.person], "email": f"{wish.person}@example.org", "phone": "+39 333 1234567"}
+def _request(sample: _SampleRequest, day: object, duration: str, capacity: int) -> dict[str, Any]:
+    contact = {"full_name": _PEOPLE[sample.person], "email": f"{sample.person}@example.org", "phone": "+39 333 1234567"}
     return {
         "date": day,
         "duration": duration,
-        "description": wish.description,
-        "attendees": min(wish.attendees, capacity),
-        "association": wish.association,
+        "description": sample.description,
+        "attendees": min(sample.attendees, capacity),
+        "association": sample.association,
         "contact": contact,
         "consent": True,
     }

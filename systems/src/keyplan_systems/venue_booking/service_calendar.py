@@ -23,7 +23,7 @@ from keyplan_systems.venue_booking.domain.requests import EventRequest, checked_
 from keyplan_systems.venue_booking.domain.users import Actor, check_version, require_admin
 from keyplan_systems.venue_booking.entities import EventItem
 from keyplan_systems.venue_booking.items import audit_item, event_item, event_of, held_events, slot_items
-from keyplan_systems.venue_booking.transactions import Step, act
+from keyplan_systems.venue_booking.transactions import Step, run_step
 from keyplan_systems.web.idempotency import Request
 
 MONTHS_PER_YEAR: Final = 12
@@ -66,7 +66,7 @@ class Calendar:
         """
         return is_conflicting(booking, events, self.base.venue)
 
-    def several(self, event_ids: Sequence[str]) -> list[Event | None]:
+    def get_many(self, event_ids: Sequence[str]) -> list[Event | None]:
         """Return the events with the given IDs, in the same order. The result contains None for each ID that does not
         exist.
         """
@@ -91,12 +91,12 @@ class Calendar:
             call = design.write_event(event_item(event), slot_items(event), audit_item(entry))
             return Step(event, call, is_done=lambda: self._exists(event.event_id))
 
-        return act(self.base, idempotency, Event, step)
+        return run_step(self.base, idempotency, Event, step)
 
     def _exists(self, event_id: str) -> bool:
         return self.base.connection.run(reads.event_by_id(event_id)) is not None
 
-    def stored(self, event_id: str) -> EventItem:
+    def get_item(self, event_id: str) -> EventItem:
         """Return the item of an event. Raises NotFoundError if it does not exist."""
         item = self.base.connection.run(reads.event_by_id(event_id)) if is_id(event_id) else None
         if item is None:
@@ -112,7 +112,7 @@ class Calendar:
         require_admin(actor)
 
         def step() -> Step[Event]:
-            item = self.stored(event_id)
+            item = self.get_item(event_id)
             if item.booking_id is not None:
                 raise InvalidRequestError("This event belongs to a booking: cancel the booking.", {"field": "id"})
             check_version(known_version, item.version)
@@ -120,18 +120,18 @@ class Calendar:
             entry = audit_item(self._entry(actor, AuditAction.DELETE_EVENT, event))
             return Step(event, design.write_event_removal(item, slot_items(event), event.event_id, entry))
 
-        return act(self.base, idempotency, Event, step)
+        return run_step(self.base, idempotency, Event, step)
 
-    def upcoming(self) -> list[Event]:
+    def upcoming_events(self) -> list[Event]:
         """Return the events for the calendar feed, starting with the current month. Public events include their
         descriptions.
         """
         today = self.base.venue.today(self.base.now())
-        events = self.events_in(months_of(today, _month(_number(today) + FEED_MONTHS)))
+        events = self.events_in(months_of(today, _month(_month_number(today) + FEED_MONTHS)))
         ids = [event.event_id for event in events if event.is_public]
         by_id: dict[str, Event] = {}
         for start in range(0, len(ids), _FEED_EVENTS):
-            stored = self.several(ids[start : start + _FEED_EVENTS])
+            stored = self.get_many(ids[start : start + _FEED_EVENTS])
             by_id |= {event.event_id: event for event in stored if event is not None}
         # A recently deleted event may still be in the index, and is omitted.
         return [
@@ -148,10 +148,10 @@ class Calendar:
 
 def months_of(first: date, last: date) -> list[date]:
     """Return the first day of each month from the month of `first` to the month of `last`."""
-    return [_month(number) for number in range(_number(first), _number(last) + 1)]
+    return [_month(number) for number in range(_month_number(first), _month_number(last) + 1)]
 
 
-def _number(day: date) -> int:
+def _month_number(day: date) -> int:
     """Return the number of months from year 0 to the month of a date."""
     return day.year * MONTHS_PER_YEAR + day.month - 1
 

@@ -17,9 +17,9 @@ from pydantic import ValidationError
 
 from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotFoundError
 from keyplan_systems.venue_booking import design, reads, writes
-from keyplan_systems.venue_booking.base import Base, Listed, is_id
+from keyplan_systems.venue_booking.base import Base, ResultPage, is_id
 from keyplan_systems.venue_booking.domain import refusals
-from keyplan_systems.venue_booking.domain.addresses import CODE_VALID, MAX_TRIES, is_code
+from keyplan_systems.venue_booking.domain.addresses import CODE_VALID, MAX_TRIES, code_matches
 from keyplan_systems.venue_booking.domain.contacts import normalise_email, normalise_phone, single_line
 from keyplan_systems.venue_booking.domain.records import AuditAction, AuditEntry
 from keyplan_systems.venue_booking.domain.refusals import (
@@ -40,7 +40,7 @@ from keyplan_systems.venue_booking.entities import (
     UserItem,
 )
 from keyplan_systems.venue_booking.items import audit_item, user_item, user_of
-from keyplan_systems.venue_booking.transactions import Step, act, write
+from keyplan_systems.venue_booking.transactions import Step, run_step, write
 from keyplan_systems.web.idempotency import Request
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Person:
     email_is_verified: bool = True
     phone: str | None = None
 
-    def address(self) -> str | None:
+    def verified_address(self) -> str | None:
         """Return the verified email address in normalized form, or None if the token does not contain a valid verified
         address.
         """
@@ -89,7 +89,7 @@ class Users:
 
     base: Base
 
-    def current(self, person: Person) -> User:
+    def get_or_create(self, person: Person) -> User:
         """Return the caller's profile. On the first call, the profile is created from the token.
 
         Raises a subclass of RefusalError if it cannot be created.
@@ -116,38 +116,38 @@ class Users:
         is sent to the address, and the profile keeps its previous address until the user enters the code.
         """
         change = parse(ProfileChange, values)
-        step = partial(self._changed, person, change, known_version)
+        step = partial(self._change_step, person, change, known_version)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return self._with_released_address(lambda: act(self.base, idempotency, User, step))
+                return self._with_released_address(lambda: run_step(self.base, idempotency, User, step))
             except StaleVersionError:
                 if known_version is not None or attempt == _ATTEMPTS:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    def _changed(self, person: Person, change: ProfileChange, known_version: int | None) -> Step[User]:
-        user = self.current(person)
+    def _change_step(self, person: Person, change: ProfileChange, known_version: int | None) -> Step[User]:
+        user = self.get_or_create(person)
         is_new = change.email is not None and (change.email != user.email or not user.has_verified_email)
-        if is_new and change.email != person.address():
-            return self._changed_with_claim(user, change, known_version)
+        if is_new and change.email != person.verified_address():
+            return self._change_with_claim_step(user, change, known_version)
         changed = changed_profile(user, change, self.base.venue, known_version)
         if is_new:
             changed = replace(changed, email_verified_at=self.base.now())
         call = writes.replace_user(user_item(changed, user.version))
         return Step(changed, call, is_done=partial(self._is_stored, changed))
 
-    def _changed_with_claim(self, user: User, change: ProfileChange, known_version: int | None) -> Step[User]:
+    def _change_with_claim_step(self, user: User, change: ProfileChange, known_version: int | None) -> Step[User]:
         """Return the operation that changes the other fields of the profile and claims the new email address, in one
         transaction.
         """
         check_version(known_version, user.version)
         assert change.email is not None, "the change has an address"
-        code = self._code(user.user_id, user.name, user.language, change.email)
-        counts = self.counts(user.user_id, code.email)
-        rest = change.model_copy(update={"email": None})
-        if not rest.model_dump(exclude_none=True):
+        code = self._new_claim(user.user_id, user.name, user.language, change.email)
+        counts = self.letter_counts(user.user_id, code.email)
+        other_changes = change.model_copy(update={"email": None})
+        if not other_changes.model_dump(exclude_none=True):
             return Step(user, design.write_claim(code=code, **counts), is_done=partial(self._is_claimed, code))
-        changed = changed_profile(user, rest, self.base.venue, known_version)
+        changed = changed_profile(user, other_changes, self.base.venue, known_version)
         call = design.write_change_with_claim(user=user_item(changed, user.version), code=code, **counts)
         return Step(changed, call, is_done=partial(self._is_stored, changed))
 
@@ -164,21 +164,21 @@ class Users:
         address = _address(email)
         user = self.find(person.actor.user_id)
         if user is not None:
-            step = partial(self._claimed, user.user_id, user.name, user.language, address)
-            return act(self.base, idempotency, EmailCodeItem, step)
+            step = partial(self._claim_step, user.user_id, user.name, user.language, address)
+            return run_step(self.base, idempotency, EmailCodeItem, step)
         try:
             name = _name(person.name, address)
         except ValueError:
             name = address[:_NAME_CHARACTERS]
-        step = partial(self._claimed, person.actor.user_id, name, Language.ITALIAN, address)
-        return act(self.base, idempotency, EmailCodeItem, step)
+        step = partial(self._claim_step, person.actor.user_id, name, Language.ITALIAN, address)
+        return run_step(self.base, idempotency, EmailCodeItem, step)
 
-    def _claimed(self, user_id: str, name: str, language: Language, address: str) -> Step[EmailCodeItem]:
-        code = self._code(user_id, name, language, address)
-        call = design.write_claim(code=code, **self.counts(user_id, address))
+    def _claim_step(self, user_id: str, name: str, language: Language, address: str) -> Step[EmailCodeItem]:
+        code = self._new_claim(user_id, name, language, address)
+        call = design.write_claim(code=code, **self.letter_counts(user_id, address))
         return Step(code, call, is_done=partial(self._is_claimed, code))
 
-    def _code(self, user_id: str, name: str, language: Language, address: str) -> EmailCodeItem:
+    def _new_claim(self, user_id: str, name: str, language: Language, address: str) -> EmailCodeItem:
         """Return a new claim to an email address for a user. Raises EmailTakenError if another user has verified the
         address.
         """
@@ -199,7 +199,7 @@ class Users:
         except ValidationError as error:
             raise InvalidRequestError("The token's claims are not valid for a profile.", {"field": "token"}) from error
 
-    def codes(self, actor: Actor) -> list[EmailCodeItem]:
+    def email_claims(self, actor: Actor) -> list[EmailCodeItem]:
         """Return the actor's claims to email addresses from the last hour."""
         return self.base.connection.all(reads.email_codes_of_user(actor.user_id))
 
@@ -214,18 +214,18 @@ class Users:
 
         def step() -> Step[User]:
             if not claims:  # a repeated step does not count another attempt
-                claims.append(self._entered(person, claim_id, code))
-            return self._verified(person, claims[0])
+                claims.append(self._check_code(person, claim_id, code))
+            return self._verification_step(person, claims[0])
 
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return self._with_released_address(lambda: act(self.base, idempotency, User, step))
+                return self._with_released_address(lambda: run_step(self.base, idempotency, User, step))
             except (StaleVersionError, EmailTakenError) as error:
                 if attempt == _ATTEMPTS or (isinstance(error, EmailTakenError) and error.owner is not None):
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    def _entered(self, person: Person, claim_id: str, code: str) -> EmailCodeItem:
+    def _check_code(self, person: Person, claim_id: str, code: str) -> EmailCodeItem:
         """Count an attempt to enter a verification code, and return the claim if the code is correct.
 
         Raises WrongCodeError if the code is wrong or there were too many attempts, and NotFoundError if the claim does
@@ -241,11 +241,11 @@ class Users:
             raise WrongCodeError(0) from error
         except NotFoundError as error:
             raise refusals.NotFoundError("This code is not valid any more, or was never requested.") from error
-        if not is_code(code, claim_id, claim.code_hashes):
+        if not code_matches(code, claim_id, claim.code_hashes):
             raise WrongCodeError(MAX_TRIES - tries)
         return claim
 
-    def _verified(self, person: Person, claim: EmailCodeItem) -> Step[User]:
+    def _verification_step(self, person: Person, claim: EmailCodeItem) -> Step[User]:
         now, current = self.base.now(), self.find(person.actor.user_id)
         if current is None:
             user = self._new_user(replace(person, name=claim.name, email=claim.email, email_is_verified=True))
@@ -260,9 +260,9 @@ class Users:
         verify it.
         """
         require_admin(actor)
-        return act(self.base, idempotency, User, partial(self._released, actor, user_id))
+        return run_step(self.base, idempotency, User, partial(self._release_step, actor, user_id))
 
-    def _released(self, actor: Actor, user_id: str) -> Step[User]:
+    def _release_step(self, actor: Actor, user_id: str) -> Step[User]:
         user = self.find(user_id)
         if user is None:
             raise refusals.NotFoundError("No such user.")
@@ -303,7 +303,7 @@ class Users:
         logger.warning("an address that was never verified went to its owner", extra={"holder": holder_id})
         return True
 
-    def counts(self, user_id: str, address: str) -> dict[str, Any]:
+    def letter_counts(self, user_id: str, address: str) -> dict[str, Any]:
         """Return keyword arguments for a transaction that counts an email against the daily limits of the user who
         triggers it and of the address to which it is sent.
         """
@@ -315,13 +315,13 @@ class Users:
             return LetterCountItem(scope=scope, subject=subject, day=day, expires_at=expires_at)
 
         return {
-            "by_user": count(LetterScope.USER, user_id),
-            "most_by_user": venue.letters_per_user,
-            "to_address": count(LetterScope.ADDRESS, address),
-            "most_to_address": venue.letters_per_address,
+            "user_count": count(LetterScope.USER, user_id),
+            "user_limit": venue.letters_per_user,
+            "address_count": count(LetterScope.ADDRESS, address),
+            "address_limit": venue.letters_per_address,
         }
 
-    def by_email(self, actor: Actor, email: str) -> User | None:
+    def find_by_email(self, actor: Actor, email: str) -> User | None:
         """Return the user with an email address, or None. Raises NotAllowedError unless the actor is an administrator.
 
         The index is eventually consistent, so a new profile might be missing.
@@ -330,14 +330,14 @@ class Users:
         users = self.base.connection.run(reads.user_by_email(_address(email)))
         return user_of(users.items[0]) if users.items else None
 
-    def all(self, actor: Actor, limit: int, cursor: str | None) -> Listed[User]:
+    def list_all(self, actor: Actor, limit: int, cursor: str | None) -> ResultPage[User]:
         """Return a page of all users in the order of registration. Raises NotAllowedError unless the actor is an
         administrator.
         """
         require_admin(actor)
-        return self.base.listed(reads.all_users(), user_of, limit, cursor)
+        return self.base.read_page(reads.all_users(), user_of, limit, cursor)
 
-    def several(self, user_ids: list[str]) -> list[User | None]:
+    def get_many(self, user_ids: list[str]) -> list[User | None]:
         """Return the users with the given IDs, in the same order. The result contains None for each ID that does not
         exist.
         """
@@ -351,10 +351,10 @@ class Users:
         bookings = tuple(item for item in items if isinstance(item, UserBookingItem))
         return UserWithBookings(user_of(users[0]) if users else self._create_user(person), bookings)
 
-    def notifications(self, person: Person, limit: int, cursor: str | None) -> Listed[NotificationItem]:
+    def notifications(self, person: Person, limit: int, cursor: str | None) -> ResultPage[NotificationItem]:
         """Return a page of the emails that were sent to the caller about their bookings, newest first."""
         call = reads.notifications_of_user(person.actor.user_id)
-        return self.base.listed(call, lambda item: item, limit, cursor)
+        return self.base.read_page(call, lambda item: item, limit, cursor)
 
     def _create_user(self, person: Person) -> User:
         user = self._new_user(person)

@@ -10,7 +10,7 @@ from typing import Final
 
 from keyplan_systems.venue_booking.domain.requests import Language
 from keyplan_systems.venue_booking.domain.venue import Venue
-from keyplan_systems.venue_booking.mail.letters import MailRoom
+from keyplan_systems.venue_booking.mail.letters import MailSettings
 from keyplan_systems.venue_booking.mail.senders import FolderSender, Security, Sender, SmtpSender, SmtpSettings
 
 PREFIX: Final = "KEYPLAN_VENUE_"
@@ -23,7 +23,7 @@ class Settings:
     """The rules of the venue, the sender's addresses, and the delivery of emails."""
 
     venue: Venue
-    room: MailRoom
+    mail: MailSettings
     sender: Sender
 
 
@@ -37,7 +37,7 @@ def settings_from(folder: Path, environment: Mapping[str, str] | None = None) ->
     """
     variables = os.environ if environment is None else environment
     values = {name.removeprefix(PREFIX): text for name, text in variables.items() if name.startswith(PREFIX) and text}
-    return Settings(_venue(values), _room(values), _sender(values, folder))
+    return Settings(_venue(values), _mail(values), _sender(values, folder))
 
 
 def _venue(values: Mapping[str, str]) -> Venue:
@@ -50,10 +50,10 @@ def _venue(values: Mapping[str, str]) -> Venue:
         raise ValueError(f"{PREFIX}CONFIG: cannot read {path}: {error.strerror}") from error
 
 
-def _room(values: Mapping[str, str]) -> MailRoom:
+def _mail(values: Mapping[str, str]) -> MailSettings:
     domain = values.get("DOMAIN", "localhost")
     administrators = values.get("ADMINISTRATORS", f"administrators@{domain}")
-    return MailRoom(
+    return MailSettings(
         sender=values.get("SENDER", f"venue@{domain}"),
         administrators=tuple(address.strip() for address in administrators.split(",") if address.strip()),
         domain=domain,

@@ -37,10 +37,10 @@ from keyplan_systems.venue_booking.domain.outcomes import (
     EmailGuard,
     Guard,
     LetterGuard,
+    NoGuard,
     Reason,
     SlotFreeGuard,
     SlotHeldGuard,
-    Unguarded,
     VersionGuard,
     explain,
 )
@@ -112,18 +112,18 @@ class _MutationKeys(IdempotencyKeys):
         return TryAgainError("Too many concurrent writes. Please try again.")
 
 
-def act(base: Base, request: Request | None, kind: type[T], step: Callable[[], Step[T]]) -> T:
+def run_step(base: Base, request: Request | None, result_type: type[T], step: Callable[[], Step[T]]) -> T:
     """Run an operation and return its result, or the stored result of an earlier request with the same idempotency key.
 
     `step` returns the result and the call that writes it. If `request` is given, the same transaction also stores the
-    result as JSON of the type `kind`, so that only one of several identical concurrent requests is executed. Errors are
-    not stored.
+    result as JSON of the type `result_type`, so that only one of several identical concurrent requests is executed.
+    Errors are not stored.
     """
     if request is None:
         result = step()
         write(base.connection, result.call, result.before, is_done=result.is_done)
         return result.result
-    adapter = TypeAdapter(kind)
+    adapter = TypeAdapter(result_type)
 
     def make_plan() -> WritePlan:
         result = step()
@@ -160,7 +160,7 @@ def write(
     except (WriteConflictError, ThrottledError) as error:
         raise TryAgainError("Too many concurrent writes. Please try again.") from error
     except _REFUSED_CONDITION as error:
-        raise explain([guard_of(call, before)], [_reason(error)]) from error
+        raise explain([guard_of(call, before)], [_cancellation_reason(error)]) from error
 
 
 def _refusal(call: Call[Any], reasons: Sequence[RunError | None], before: Status | None) -> RefusalError:
@@ -170,7 +170,7 @@ def _refusal(call: Call[Any], reasons: Sequence[RunError | None], before: Status
             return _email_taken(reason)
     pattern: Any = call.pattern
     calls = pattern.calls(call.arguments) if isinstance(pattern, Transaction) else [call]
-    return explain([guard_of(step, before) for step in calls], [_reason(reason) for reason in reasons])
+    return explain([guard_of(step, before) for step in calls], [_cancellation_reason(reason) for reason in reasons])
 
 
 def _email_taken(error: UniqueTakenError) -> EmailTakenError:
@@ -186,7 +186,7 @@ def guard_of(call: Call[Any], before: Status | None) -> Guard:
         assert before is not None, "who moves a booking has read it"
         return BookingGuard(before, call.arguments["booking"].version)
     guard = _GUARDS.get(call.pattern.name)
-    return Unguarded(call.pattern.name) if guard is None else guard(call.arguments)
+    return NoGuard(call.pattern.name) if guard is None else guard(call.arguments)
 
 
 _GUARDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Guard]]] = {
@@ -206,7 +206,7 @@ _GUARDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Guard]]] = {
 }
 
 
-def _reason(error: RunError | None) -> Reason:
+def _cancellation_reason(error: RunError | None) -> Reason:
     if error is None:
         return Reason("None")
     if isinstance(error, _REFUSED_CONDITION):

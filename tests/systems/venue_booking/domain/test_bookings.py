@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.systems.venue_booking.samples import ADMIN, DAY, OWNER, STRANGER, VENUE, booking, event
 
 from keyplan_systems.venue_booking.domain.bookings import (
-    MOVES,
+    TRANSITIONS,
     Action,
     Booking,
-    Written,
-    check_may_see,
+    BookingChanges,
+    check_can_view,
     decide,
     is_conflicting,
 )
@@ -35,96 +35,96 @@ from keyplan_systems.venue_booking.domain.venue import Venue
 LATER = datetime(2025, 10, 22, 9, 0, tzinfo=UTC)
 
 
-def act(
+def run_step(
     before: Booking, action: Action, actor: Actor = ADMIN, *, reason: str | None = None, version: int | None = None
-) -> Written:
+) -> BookingChanges:
     return decide(before, action, actor, VENUE, LATER, event_id="e9", reason=reason, known_version=version)
 
 
 def approved() -> Booking:
-    return act(booking(), Action.APPROVE).booking
+    return run_step(booking(), Action.APPROVE).booking
 
 
 def test_approving_reserves_every_slot_of_the_duration() -> None:
-    written = act(booking(), Action.APPROVE)
+    written = run_step(booking(), Action.APPROVE)
     after = written.booking
     assert (after.status, after.version, after.decided_by, after.decided_at) == (Status.APPROVED, 2, "root", LATER)
     assert after.slots == ("MORNING", "AFTERNOON", "EVENING")
     assert after.event_id == "e9"
-    assert written.takes is not None
-    assert written.takes.slots == after.slots
-    assert (written.takes.booking_id, written.takes.kind) == ("b1", EventKind.PRIVATE_BOOKING)
-    assert written.takes.title == "Birthday party"
-    assert written.frees == ()
+    assert written.reserved_event is not None
+    assert written.reserved_event.slots == after.slots
+    assert (written.reserved_event.booking_id, written.reserved_event.kind) == ("b1", EventKind.PRIVATE_BOOKING)
+    assert written.reserved_event.title == "Birthday party"
+    assert written.freed_slots == ()
     assert written.stats == {Status.PENDING: -1, Status.APPROVED: 1}
-    assert written.audited
+    assert written.is_audited
 
 
 def test_rejecting_a_request_changes_no_slot_and_keeps_the_reason() -> None:
-    written = act(booking(), Action.REJECT, reason="Roof repairs")
+    written = run_step(booking(), Action.REJECT, reason="Roof repairs")
     assert (written.booking.status, written.booking.reason) == (Status.REJECTED, "Roof repairs")
-    assert (written.takes, written.frees) == (None, ())
+    assert (written.reserved_event, written.freed_slots) == (None, ())
 
 
 @pytest.mark.parametrize(("action", "status"), [(Action.CANCEL, Status.CANCELLED), (Action.REJECT, Status.REJECTED)])
 def test_leaving_the_approved_status_frees_the_reserved_slots(action: Action, status: Status) -> None:
-    written = act(approved(), action)
+    written = run_step(approved(), action)
     assert written.booking.status is status
-    assert written.frees == ("MORNING", "AFTERNOON", "EVENING")
+    assert written.freed_slots == ("MORNING", "AFTERNOON", "EVENING")
     assert (written.booking.slots, written.booking.event_id) == ((), None)
-    assert written.takes is None
+    assert written.reserved_event is None
 
 
 def test_the_reserved_slots_are_freed_even_if_durations_changed() -> None:
     shorter = Venue(durations={"FULL_DAY": ("MORNING", "AFTERNOON")})
     written = decide(approved(), Action.CANCEL, OWNER, shorter, LATER, event_id="e9")
-    assert written.frees == ("MORNING", "AFTERNOON", "EVENING")
+    assert written.freed_slots == ("MORNING", "AFTERNOON", "EVENING")
 
 
 def test_owners_may_cancel_pending_and_approved_bookings_without_audit() -> None:
     for cancellable in (booking(), approved()):
-        written = act(cancellable, Action.CANCEL, OWNER)
+        written = run_step(cancellable, Action.CANCEL, OWNER)
         assert written.booking.status is Status.CANCELLED
-        assert not written.audited
+        assert not written.is_audited
 
 
 @pytest.mark.parametrize("action", [Action.APPROVE, Action.REJECT])
 def test_owners_may_not_decide_on_their_own_requests(action: Action) -> None:
     with pytest.raises(NotAllowedError):
-        act(booking(), action, OWNER)
+        run_step(booking(), action, OWNER)
 
 
 @pytest.mark.parametrize("action", list(Action))
 def test_strangers_cannot_find_out_that_a_booking_exists(action: Action) -> None:
     with pytest.raises(NotFoundError):
-        act(booking(), action, STRANGER)
+        run_step(booking(), action, STRANGER)
     with pytest.raises(NotFoundError):
-        check_may_see(booking(), STRANGER)
+        check_can_view(booking(), STRANGER)
 
 
 @pytest.mark.parametrize("status", list(Status))
 @pytest.mark.parametrize("action", list(Action))
 def test_undefined_status_changes_are_rejected_with_the_status(status: Status, action: Action) -> None:
     pending = booking(status=status)
-    if (status, action) in MOVES:
-        assert act(pending, action).booking.status is MOVES[status, action].status
+    if (status, action) in TRANSITIONS:
+        assert run_step(pending, action).booking.status is TRANSITIONS[status, action].status
     else:
         with pytest.raises(AlreadyDecidedError) as refusal:
-            act(pending, action)
+            run_step(pending, action)
         assert refusal.value.details == {"status": status.value}
 
 
 def test_rejected_and_cancelled_are_final() -> None:
-    assert {status for status, _ in MOVES} == {Status.PENDING, Status.APPROVED}
+    assert {status for status, _ in TRANSITIONS} == {Status.PENDING, Status.APPROVED}
 
 
 def test_a_stale_version_is_reported_after_the_status() -> None:
     with pytest.raises(StaleVersionError) as refusal:
-        act(booking(version=5), Action.APPROVE, version=4)
+        run_step(booking(version=5), Action.APPROVE, version=4)
     assert refusal.value.details == {"known": 4, "current": 5}
-    assert act(booking(version=5), Action.APPROVE, version=5).booking.version == 6
+    assert run_step(booking(version=5), Action.APPROVE, version=5).booking.version == 6
     with pytest.raises(AlreadyDecidedError):
-        act(booking(version=5, status=Status.REJECTED), Action.APPROVE, version=4)
+        run_step(booking(version=5, status=Status.REJECTED), Action.APPROVE, version=4)
 
 
 def test_a_past_date_cannot_be_approved_but_rejected() -> None:
@@ -142,15 +142,15 @@ def test_a_past_date_cannot_be_approved_but_rejected() -> None:
     (Action.CANCEL, Actor("ada", Role.ADMIN), [NoticeKind.CANCELLED, NoticeKind.ADMIN_CANCELLED]),
 ])  # fmt: skip
 def test_every_status_change_notifies_the_other_parties(action: Action, actor: Actor, kinds: list[NoticeKind]) -> None:
-    notices = act(booking(), action, actor).notices
+    notices = run_step(booking(), action, actor).notices
     assert [notice.kind for notice in notices] == kinds
     assert len({notice.key for notice in notices}) == len(kinds)
 
 
 def test_keys_of_notices_differ_between_versions_and_not_between_attempts() -> None:
-    first, again = act(booking(), Action.APPROVE).notices[0], act(booking(), Action.APPROVE).notices[0]
+    first, again = run_step(booking(), Action.APPROVE).notices[0], run_step(booking(), Action.APPROVE).notices[0]
     assert first.key == again.key
-    assert act(booking(version=3), Action.APPROVE).notices[0].key != first.key
+    assert run_step(booking(version=3), Action.APPROVE).notices[0].key != first.key
 
 
 def test_pending_bookings_conflict_as_soon_as_one_of_their_slots_is_reserved() -> None:
@@ -185,7 +185,7 @@ def test_counters_always_equal_a_count_of_the_bookings(steps: list[tuple[int, Ac
     stats = Counter({Status.PENDING: 5})
     for number, action, by_owner in steps:
         try:
-            written = act(bookings[number], action, OWNER if by_owner else ADMIN)
+            written = run_step(bookings[number], action, OWNER if by_owner else ADMIN)
         except (AlreadyDecidedError, NotAllowedError):
             continue
         bookings[number] = written.booking
@@ -203,14 +203,14 @@ def test_reserving_and_freeing_never_leaves_a_slot_with_two_holders_or_a_missing
     reserved: dict[str, str] = {}
     for number, action in steps:
         try:
-            written = act(bookings[number], action)
+            written = run_step(bookings[number], action)
         except AlreadyDecidedError:
             continue
-        if written.takes is not None and any(slot in reserved for slot in written.takes.slots):
+        if written.reserved_event is not None and any(slot in reserved for slot in written.reserved_event.slots):
             continue
-        for slot in written.takes.slots if written.takes else ():
+        for slot in written.reserved_event.slots if written.reserved_event else ():
             reserved[slot] = str(number)
-        for slot in written.frees:
+        for slot in written.freed_slots:
             assert reserved.pop(slot) == str(number)
         bookings[number] = written.booking
     assert reserved == {slot: entry.booking_id for entry in bookings for slot in entry.slots}

@@ -14,7 +14,7 @@ from keyplan_systems.venue_booking.domain.events import SlotState, availability,
 from keyplan_systems.venue_booking.domain.records import (
     PaymentMethod,
     PaymentRequest,
-    check_may_see_lock_code,
+    check_can_view_lock_code,
     new_lock_code,
     record_payment,
 )
@@ -114,11 +114,11 @@ def test_a_lock_code_opens_from_half_an_hour_before_to_half_an_hour_after() -> N
 
 def test_lock_codes_are_visible_to_the_owner_of_the_booking_and_administrators() -> None:
     private = event(kind=EventKind.PRIVATE_BOOKING, booking_id="b1", created_by=OWNER.user_id)
-    check_may_see_lock_code(private, OWNER)
-    check_may_see_lock_code(event(), ADMIN)
+    check_can_view_lock_code(private, OWNER)
+    check_can_view_lock_code(event(), ADMIN)
     for visible, actor in ((private, STRANGER), (event(created_by="ada"), OWNER)):
         with pytest.raises(NotAllowedError):
-            check_may_see_lock_code(visible, actor)
+            check_can_view_lock_code(visible, actor)
 
 
 def test_members_of_the_administrators_group_are_administrators() -> None:

@@ -13,11 +13,11 @@ from keyplan_systems.venue_booking.domain.outcomes import (
     CurrentItem,
     EmailGuard,
     Guard,
+    NoGuard,
     Reason,
     SlotFreeGuard,
     SlotHeldGuard,
     UnexplainedCancellationError,
-    Unguarded,
     VersionGuard,
     explain,
 )
@@ -34,7 +34,7 @@ from keyplan_systems.venue_booking.domain.users import Status
 
 GUARDS: list[Guard] = [
     BookingGuard(Status.PENDING, 3),
-    Unguarded("copy under the user"),
+    NoGuard("copy under the user"),
     SlotFreeGuard(DAY, "MORNING"),
     SlotFreeGuard(DAY, "EVENING"),
 ]
@@ -90,11 +90,11 @@ def test_addresses_and_versions_have_their_own_errors() -> None:
 
 
 @pytest.mark.parametrize(("guards", "reasons"), [
-    ([Unguarded("audit entry")], [FAILED]),
-    ([Unguarded("audit entry")], [Reason("ValidationError")]),
-    ([Unguarded("audit entry")], [FINE]),
-    ([Unguarded("audit entry")], []),
-    ([EmailGuard(), Unguarded("x")], [CONFLICT, Reason("ItemCollectionSizeLimitExceeded")]),
+    ([NoGuard("audit entry")], [FAILED]),
+    ([NoGuard("audit entry")], [Reason("ValidationError")]),
+    ([NoGuard("audit entry")], [FINE]),
+    ([NoGuard("audit entry")], []),
+    ([EmailGuard(), NoGuard("x")], [CONFLICT, Reason("ItemCollectionSizeLimitExceeded")]),
 ])  # fmt: skip
 def test_an_unexplained_cancellation_is_a_program_error(guards: list[Guard], reasons: list[Reason]) -> None:
     with pytest.raises(UnexplainedCancellationError):
@@ -109,7 +109,7 @@ ANY_REASON = st.sampled_from([FINE, FAILED, CONFLICT, failed(Status.APPROVED, 4)
 @given(st.lists(st.tuples(ANY_GUARD, ANY_REASON), min_size=1, max_size=8))
 def test_every_combination_has_an_error_or_is_a_program_error(pairs: list[tuple[Guard, Reason]]) -> None:
     guards, reasons = [guard for guard, _ in pairs], [reason for _, reason in pairs]
-    acted = [guard for guard, reason in pairs if reason.code == CONDITION_FAILED and not isinstance(guard, Unguarded)]
+    acted = [guard for guard, reason in pairs if reason.code == CONDITION_FAILED and not isinstance(guard, NoGuard)]
     try:
         refusal = explain(guards, reasons)
     except UnexplainedCancellationError:

@@ -92,9 +92,9 @@ def test_lead_and_horizon_are_configurable() -> None:
 
 
 def test_a_date_is_over_after_it_has_ended_at_the_venue() -> None:
-    VENUE.check_not_over(date(2025, 10, 21), NOW)
+    VENUE.check_not_past(date(2025, 10, 21), NOW)
     with pytest.raises(DateNotBookableError, match="is over"):
-        VENUE.check_not_over(date(2025, 10, 20), NOW)
+        VENUE.check_not_past(date(2025, 10, 20), NOW)
 
 
 def test_a_full_day_ends_at_the_next_midnight() -> None:

@@ -19,9 +19,9 @@ from keyplan_systems.venue_booking.domain.bookings import Booking
 from keyplan_systems.venue_booking.domain.contacts import Contact
 from keyplan_systems.venue_booking.domain.notices import Audience, Notice, NoticeKind
 from keyplan_systems.venue_booking.domain.requests import Language
-from keyplan_systems.venue_booking.mail.letters import LetterWriter, MailRoom, load_texts
+from keyplan_systems.venue_booking.mail.letters import LetterWriter, MailSettings, load_texts
 
-ROOM = MailRoom(
+ROOM = MailSettings(
     "casello@example.org", ("one@example.org", "two@example.org"), "casello.example.org", site_url="https://casello.example"
 )  # fmt: skip
 WRITER = LetterWriter(VENUE, ROOM)
@@ -187,7 +187,7 @@ def test_a_boundary_cannot_be_forged_by_text() -> None:
 
 def test_a_mail_room_requires_administrators() -> None:
     with pytest.raises(ValueError, match="at least one administrator"):
-        MailRoom("a@example.org", (), "example.org")
+        MailSettings("a@example.org", (), "example.org")
 
 
 @pytest.mark.parametrize(
@@ -195,6 +195,6 @@ def test_a_mail_room_requires_administrators() -> None:
 )
 def test_a_mail_room_requires_valid_addresses(address: str) -> None:
     with pytest.raises(ValueError, match="not an e-mail address"):
-        MailRoom(address, ("b@example.org",), "example.org")
+        MailSettings(address, ("b@example.org",), "example.org")
     with pytest.raises(ValueError, match="not an e-mail address"):
-        MailRoom("a@example.org", ("b@example.org", address), "example.org")
+        MailSettings("a@example.org", ("b@example.org", address), "example.org")

@@ -18,19 +18,19 @@ from tests.systems.venue_booking.samples import NOW, VENUE, booking
 
 from keyplan_systems.venue_booking.domain.contacts import Contact
 from keyplan_systems.venue_booking.domain.notices import Notice, NoticeKind
-from keyplan_systems.venue_booking.mail.letters import Letter, LetterWriter, MailRoom
+from keyplan_systems.venue_booking.mail.letters import Letter, LetterWriter, MailSettings
 from keyplan_systems.venue_booking.mail.senders import (
     FolderSender,
     MailDeferredError,
     MailRefusedError,
     MailUnavailableError,
     Security,
-    Sent,
+    SendResult,
     SmtpSender,
     SmtpSettings,
 )
 
-WRITER = LetterWriter(VENUE, MailRoom("casello@example.org", ("one@example.org", "two@example.org"), "example.org"))
+WRITER = LetterWriter(VENUE, MailSettings("casello@example.org", ("one@example.org", "two@example.org"), "example.org"))
 
 
 def letter(kind: NoticeKind = NoticeKind.RECEIVED) -> Letter:
@@ -54,7 +54,7 @@ def port(inbox: Inbox) -> Iterator[int]:
 
 
 def test_a_letter_arrives_unchanged(inbox: Inbox, port: int) -> None:
-    assert plain(port).send(letter()) == Sent()
+    assert plain(port).send(letter()) == SendResult()
     (envelope,) = inbox.envelopes
     assert (envelope.mail_from, envelope.rcpt_tos) == ("casello@example.org", ["ada@example.org"])
     assert isinstance(envelope.content, bytes)
@@ -72,7 +72,7 @@ def test_a_letter_to_administrators_arrives_at_each_of_them(inbox: Inbox, port: 
 
 def test_one_rejected_recipient_of_two_is_reported_and_the_other_served(inbox: Inbox, port: int) -> None:
     inbox.answers["two@example.org"] = "550 no such user"
-    assert plain(port).send(letter(NoticeKind.ADMIN_NEW_REQUEST)) == Sent(refused=("two@example.org",))
+    assert plain(port).send(letter(NoticeKind.ADMIN_NEW_REQUEST)) == SendResult(refused=("two@example.org",))
     assert inbox.envelopes[0].rcpt_tos == ["one@example.org"]
 
 
@@ -174,7 +174,7 @@ def test_a_server_that_disconnects_after_accepting_the_letter_has_it() -> None:
     with socket.create_server((HOST, 0)) as listener:
         thread = threading.Thread(target=serve, args=(listener,))
         thread.start()
-        assert plain(listener.getsockname()[1]).send(letter()) == Sent()
+        assert plain(listener.getsockname()[1]).send(letter()) == SendResult()
         thread.join()
     assert received[-1] == b".\r\n"
 
@@ -230,7 +230,7 @@ def test_passwords_are_neither_shown_nor_sent_unprotected() -> None:
 
 def test_a_folder_gets_one_private_file_per_letter(tmp_path: Path) -> None:
     folder = tmp_path / "out" / "box"
-    assert FolderSender(folder).send(letter()) == Sent()
+    assert FolderSender(folder).send(letter()) == SendResult()
     (file,) = folder.iterdir()
     assert file.name.startswith("20251021T100000Z-received-")
     assert file.suffix == ".eml"
@@ -244,7 +244,7 @@ def test_a_second_delivery_changes_nothing(tmp_path: Path) -> None:
     sender.send(letter())
     (file,) = tmp_path.iterdir()
     file.write_bytes(b"read and marked")
-    assert sender.send(letter()) == Sent(first_time=False)
+    assert sender.send(letter()) == SendResult(is_first=False)
     assert file.read_bytes() == b"read and marked"
     assert list(tmp_path.iterdir()) == [file]
 
@@ -271,7 +271,7 @@ def test_files_left_by_a_killed_sender_are_removed_at_the_next_start(
     assert sorted(tmp_path.iterdir()) == sorted(
         [second, *preserved]
     )  # the second file may belong to another process that is still writing
-    assert sender.send(letter()) == Sent()
+    assert sender.send(letter()) == SendResult()
 
 
 def test_exactly_one_of_several_concurrent_deliveries_is_first(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_exactly_one_of_several_concurrent_deliveries_is_first(tmp_path: Path) -
     def deliver() -> None:
         message = letter()
         together.wait()
-        deliveries.append(FolderSender(tmp_path).send(message).first_time)
+        deliveries.append(FolderSender(tmp_path).send(message).is_first)
 
     threads = [threading.Thread(target=deliver) for _ in range(8)]
     for thread in threads:

@@ -67,7 +67,7 @@ def application(
         verifier=verifier,
         checks=checks,
         clock=clock,
-        translations={RefusalError: _problem},
+        translations={RefusalError: _refusal_problem},
         body_limit_bytes=BODY_LIMIT_BYTES,
     )
     app.include_router(_graphql(service))
@@ -75,7 +75,7 @@ def application(
     return app
 
 
-def _problem(error: RefusalError) -> Problem:
+def _refusal_problem(error: RefusalError) -> Problem:
     return Problem(422, error.message, code=error.code, details=dict(error.details))
 
 
@@ -132,5 +132,5 @@ def _is_among(etag: str, header: str) -> bool:
 
 
 def _feed(service: Service, domain: str, language: Language, show_reserved: bool) -> Feed:
-    events = service.calendar.upcoming()
+    events = service.calendar.upcoming_events()
     return calendar_feed(service.base.venue, events, domain=domain, language=language, show_reserved=show_reserved)

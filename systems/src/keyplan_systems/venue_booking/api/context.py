@@ -48,17 +48,17 @@ class Context(BaseContext):
         self.months: DataLoader[date, list[Event]] = DataLoader(self._months, BATCH_MONTHS)
 
     async def _users(self, ids: Sequence[str]) -> list[User | None]:
-        return await use(self.service.users.several, list(ids))
+        return await run_blocking(self.service.users.get_many, list(ids))
 
     async def _bookings(self, ids: Sequence[str]) -> list[Booking | None]:
-        return await use(self.service.bookings.several, list(ids))
+        return await run_blocking(self.service.bookings.get_many, list(ids))
 
     async def _events(self, ids: Sequence[str]) -> list[Event | None]:
-        return await use(self.service.calendar.several, list(ids))
+        return await run_blocking(self.service.calendar.get_many, list(ids))
 
     async def _months(self, months: Sequence[date]) -> list[list[Event]]:
         """Return the list of events in each month. Each month is given by its first day."""
-        events = await use(self.service.calendar.events_in, list(months))
+        events = await run_blocking(self.service.calendar.events_in, list(months))
         return [[event for event in events if event.date.replace(day=1) == month] for month in months]
 
 
@@ -91,7 +91,7 @@ def idempotent_request(info: RequestInfo, key: str | None, *content: object) -> 
     return Request(info.context.actor.user_id, key, fingerprint("mutation", info.field_name, content))
 
 
-async def use(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_blocking(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a blocking operation in a thread and return its result."""
     return await run_in_threadpool(function, *args, **kwargs)
 

@@ -36,11 +36,11 @@ class Endpoint(GraphQLRouter[Context, None]):
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
         """Return the response body. If unreadable items were omitted, `extensions` contains their number."""
-        answer = await super().process_result(request, result)
-        left_out = with_unreadable({})
-        if left_out:
-            answer["extensions"] = {**(answer.get("extensions") or {}), **left_out}
-        return answer
+        response = await super().process_result(request, result)
+        omitted = with_unreadable({})
+        if omitted:
+            response["extensions"] = {**(response.get("extensions") or {}), **omitted}
+        return response
 
     def decode_json(self, data: str | bytes) -> object:
         """Return the parsed request body.

@@ -73,54 +73,58 @@ class Measure:
 
 
 @dataclass
-class _Measuring:
+class _QueryMeasurement:
     fragments: Mapping[str, FragmentDefinitionNode]
     variables: Mapping[str, Any]
     lists_of_schema: Mapping[str, int]
-    known: dict[tuple[str, bool], Measure] = field(default_factory=dict)
+    measured_fragments: dict[tuple[str, bool], Measure] = field(default_factory=dict)
 
-    def selection(self, selected: SelectionSetNode | None, *, of_schema: bool = False) -> Measure:
-        if selected is None:
+    def selection(self, selection_set: SelectionSetNode | None, *, is_introspection: bool = False) -> Measure:
+        if selection_set is None:
             return Measure()
-        parts = [self._part(node, of_schema=of_schema) for node in selected.selections]
+        parts = [self._part(node, is_introspection=is_introspection) for node in selection_set.selections]
         return Measure(
             max((part.depth for part in parts), default=0),
             sum(part.complexity for part in parts),
             sum(part.introspection_values for part in parts),
         )
 
-    def _part(self, node: object, *, of_schema: bool) -> Measure:
+    def _part(self, node: object, *, is_introspection: bool) -> Measure:
         if isinstance(node, FieldNode):
-            return self._field(node, of_schema=of_schema)
+            return self._field(node, is_introspection=is_introspection)
         if isinstance(node, InlineFragmentNode):
-            return self.selection(node.selection_set, of_schema=of_schema)
+            return self.selection(node.selection_set, is_introspection=is_introspection)
         assert isinstance(node, FragmentSpreadNode), "selections are fields and fragments"
         name = node.name.value
-        if (name, of_schema) not in self.known:
+        if (name, is_introspection) not in self.measured_fragments:
             # Zero while the fragment is being measured. A fragment that contains itself is rejected by another rule.
-            self.known[name, of_schema] = Measure()
+            self.measured_fragments[name, is_introspection] = Measure()
             fragment = self.fragments.get(name)
-            below = None if fragment is None else fragment.selection_set
-            self.known[name, of_schema] = self.selection(below, of_schema=of_schema)
-        return self.known[name, of_schema]
+            selection_set = None if fragment is None else fragment.selection_set
+            self.measured_fragments[name, is_introspection] = self.selection(
+                selection_set, is_introspection=is_introspection
+            )
+        return self.measured_fragments[name, is_introspection]
 
-    def _field(self, node: FieldNode, *, of_schema: bool) -> Measure:
+    def _field(self, node: FieldNode, *, is_introspection: bool) -> Measure:
         name = node.name.value
-        if of_schema or name in _INTROSPECTION_FIELDS:
-            below = self.selection(node.selection_set, of_schema=True)
-            return Measure(introspection_values=1 + self.lists_of_schema.get(name, 1) * below.introspection_values)
+        if is_introspection or name in _INTROSPECTION_FIELDS:
+            measure = self.selection(node.selection_set, is_introspection=True)
+            return Measure(introspection_values=1 + self.lists_of_schema.get(name, 1) * measure.introspection_values)
         if name.startswith("__"):
             return Measure()  # a type name does not read the table
-        below = self.selection(node.selection_set)
-        return Measure(below.depth + 1, 1 + self._entries(node, name) * below.complexity, below.introspection_values)
+        measure = self.selection(node.selection_set)
+        return Measure(
+            measure.depth + 1, 1 + self._list_length(node, name) * measure.complexity, measure.introspection_values
+        )
 
-    def _entries(self, node: FieldNode, name: str) -> int:
+    def _list_length(self, node: FieldNode, name: str) -> int:
         for argument in node.arguments or ():
             if argument.name.value == "first":
-                return self._number(argument.value, name)
+                return self._argument_value(argument.value, name)
         return _LISTS.get(name, 1)
 
-    def _number(self, value: object, name: str) -> int:
+    def _argument_value(self, value: object, name: str) -> int:
         if isinstance(value, VariableNode):
             variable = self.variables.get(value.name.value)
             return min(max(variable, 1), MAX_PAGE_SIZE) if isinstance(variable, int) else MAX_PAGE_SIZE
@@ -138,11 +142,11 @@ class Limits(SchemaExtension):
         The rule needs the variables of the query, because they can set the lengths of lists.
         """
         context = self.execution_context
-        context.validation_rules = (*context.validation_rules, rule_with(context.variables or {}))
+        context.validation_rules = (*context.validation_rules, limits_rule(context.variables or {}))
         yield
 
 
-def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
+def limits_rule(variables: Mapping[str, Any]) -> type[ValidationRule]:
     """Return the validation rule that enforces the limits on a query with the given variables."""
 
     class LimitsRule(ValidationRule):
@@ -152,10 +156,10 @@ def rule_with(variables: Mapping[str, Any]) -> type[ValidationRule]:
                 for fragment in node.definitions
                 if isinstance(fragment, FragmentDefinitionNode)
             }
-            measuring = _Measuring(fragments, variables, lists_of_schema(self.context.schema))
+            measurement = _QueryMeasurement(fragments, variables, lists_of_schema(self.context.schema))
             for definition in node.definitions:
                 if isinstance(definition, OperationDefinitionNode):
-                    error = refusal(measuring.selection(definition.selection_set))
+                    error = refusal(measurement.selection(definition.selection_set))
                     if error is not None:
                         self.report_error(error)
 
@@ -187,7 +191,7 @@ def refusal(measure: Measure) -> GraphQLError | None:
         message = f"The query may return {measure.complexity} values; the maximum is {MAX_VALUES}."
         return GraphQLError(message, extensions={"code": "too_complex"})
     if measure.introspection_values > MAX_INTROSPECTION_VALUES:
-        returned = measure.introspection_values
-        message = f"The query may return {returned} introspection values; the maximum is {MAX_INTROSPECTION_VALUES}."
+        value_count = measure.introspection_values
+        message = f"The query may return {value_count} introspection values; the maximum is {MAX_INTROSPECTION_VALUES}."
         return GraphQLError(message, extensions={"code": "too_complex"})
     return None

@@ -7,7 +7,7 @@ from typing import Any
 
 import strawberry
 
-from keyplan_systems.venue_booking.api.context import RequestInfo, field, idempotent_request, use
+from keyplan_systems.venue_booking.api.context import RequestInfo, field, idempotent_request, run_blocking
 from keyplan_systems.venue_booking.api.shapes import (
     BookingShape,
     EmailCodeShape,
@@ -93,7 +93,9 @@ class Mutation:
         """Request a booking."""
         context, values = info.context, input.values()
         request = idempotent_request(info, idempotency_key, values)
-        return BookingShape.of(await use(context.service.bookings.request, context.person, values, request))
+        return BookingShape.from_booking(
+            await run_blocking(context.service.bookings.request, context.person, values, request)
+        )
 
     @field("Approve a pending request and reserve its slots. For administrators.")
     async def approve_booking(
@@ -138,8 +140,8 @@ class Mutation:
         """Create an event."""
         context = info.context
         request = idempotent_request(info, idempotency_key, vars(input))
-        event = await use(context.service.calendar.create, context.actor, vars(input), request)
-        return EventShape.of(event, context.actor)
+        event = await run_blocking(context.service.calendar.create, context.actor, vars(input), request)
+        return EventShape.from_event(event, context.actor)
 
     @field("Remove an event that an administrator added. For administrators.")
     async def delete_event(
@@ -148,8 +150,8 @@ class Mutation:
         """Delete an event."""
         context = info.context
         request = idempotent_request(info, idempotency_key, str(id), version)
-        event = await use(context.service.calendar.delete, context.actor, str(id), version, request)
-        return EventShape.of(event, context.actor)
+        event = await run_blocking(context.service.calendar.delete, context.actor, str(id), version, request)
+        return EventShape.from_event(event, context.actor)
 
     @field("Send a code to an email address. It becomes the caller's address when the caller confirms the code.")
     async def request_email_code(
@@ -158,7 +160,9 @@ class Mutation:
         """Send a verification code to an email address that the caller claims."""
         context = info.context
         request = idempotent_request(info, idempotency_key, email)
-        return EmailCodeShape.of(await use(context.service.users.request_code, context.person, email, request))
+        return EmailCodeShape.from_item(
+            await run_blocking(context.service.users.request_code, context.person, email, request)
+        )
 
     @field("Confirm a code from an email. Its address becomes the caller's, and a missing profile is created.")
     async def verify_email(
@@ -167,7 +171,9 @@ class Mutation:
         """Verify an email address with the code that was sent to it."""
         context = info.context
         request = idempotent_request(info, idempotency_key, str(id), code)
-        return UserShape.of(await use(context.service.users.verify, context.person, str(id), code, request))
+        return UserShape.from_user(
+            await run_blocking(context.service.users.verify, context.person, str(id), code, request)
+        )
 
     @field("Release a user's email address, so that its owner can verify it. For administrators.")
     async def release_email(
@@ -176,7 +182,9 @@ class Mutation:
         """Remove the email address from a user's profile, so that the owner of the address can verify it."""
         context = info.context
         request = idempotent_request(info, idempotency_key, str(user_id))
-        return UserShape.of(await use(context.service.users.release_address, context.actor, str(user_id), request))
+        return UserShape.from_user(
+            await run_blocking(context.service.users.release_address, context.actor, str(user_id), request)
+        )
 
     @field("Change the caller's profile. If the caller's token does not verify a new address, a code is sent to it.")
     async def change_profile(
@@ -186,7 +194,9 @@ class Mutation:
         context = info.context
         changes = {name: value for name, value in vars(input).items() if value is not None}
         request = idempotent_request(info, idempotency_key, changes, version)
-        return UserShape.of(await use(context.service.users.change, context.person, changes, version, request))
+        return UserShape.from_user(
+            await run_blocking(context.service.users.change, context.person, changes, version, request)
+        )
 
     @field("Record a payment. For administrators.")
     async def record_payment(
@@ -195,7 +205,9 @@ class Mutation:
         """Record a payment."""
         context = info.context
         request = idempotent_request(info, idempotency_key, vars(input))
-        return PaymentShape.of(await use(context.service.records.add_payment, context.actor, vars(input), request))
+        return PaymentShape.from_payment(
+            await run_blocking(context.service.records.add_payment, context.actor, vars(input), request)
+        )
 
     @field("Issue a new lock code for an event. For administrators.")
     async def issue_lock_code(
@@ -205,7 +217,7 @@ class Mutation:
         context = info.context
         request = idempotent_request(info, idempotency_key, str(event_id))
         issue = context.service.records.issue_lock_code
-        return LockCodeShape.of(await use(issue, context.actor, str(event_id), request))
+        return LockCodeShape.from_lock_code(await run_blocking(issue, context.actor, str(event_id), request))
 
 
 async def _decide(
@@ -214,5 +226,7 @@ async def _decide(
     context = info.context
     request = idempotent_request(info, key, booking_id, version, reason)
     decide = context.service.bookings.decide
-    booking = await use(decide, context.actor, booking_id, action, reason=reason, known=version, idempotency=request)
-    return BookingShape.of(booking)
+    booking = await run_blocking(
+        decide, context.actor, booking_id, action, reason=reason, known_version=version, idempotency=request
+    )
+    return BookingShape.from_booking(booking)

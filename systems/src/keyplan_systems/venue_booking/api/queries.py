@@ -6,7 +6,7 @@ from datetime import date
 
 import strawberry
 
-from keyplan_systems.venue_booking.api.context import RequestInfo, field, use
+from keyplan_systems.venue_booking.api.context import RequestInfo, field, run_blocking
 from keyplan_systems.venue_booking.api.shapes import (
     BookingShape,
     DayShape,
@@ -44,59 +44,66 @@ class Query:
     @field("The caller's profile, which is created on first use.")
     async def me(self, info: RequestInfo) -> UserShape:
         """Return the caller's profile. It is created on first use."""
-        return UserShape.of(await use(info.context.service.users.current, info.context.person))
+        return UserShape.from_user(await run_blocking(info.context.service.users.get_or_create, info.context.person))
 
     @field("The caller's profile with all bookings.")
     async def profile(self, info: RequestInfo) -> ProfileShape:
         """Return the caller's profile and all their bookings, using a single query on the user's partition."""
-        result = await use(info.context.service.users.with_bookings, info.context.person)
-        bookings = [UserBookingShape.of(item) for item in result.bookings]
-        return ProfileShape(user=UserShape.of(result.user), bookings=bookings)
+        result = await run_blocking(info.context.service.users.with_bookings, info.context.person)
+        bookings = [UserBookingShape.from_item(item) for item in result.bookings]
+        return ProfileShape(user=UserShape.from_user(result.user), bookings=bookings)
 
     @field("The valid codes for the email addresses that the caller has yet to verify.")
     async def my_email_codes(self, info: RequestInfo) -> list[EmailCodeShape]:
         """Return the email addresses that the caller has claimed in the last hour."""
-        return [EmailCodeShape.of(item) for item in await use(info.context.service.users.codes, info.context.actor)]
+        return [
+            EmailCodeShape.from_item(item)
+            for item in await run_blocking(info.context.service.users.email_claims, info.context.actor)
+        ]
 
     @field("The caller's bookings, the latest date first.")
     async def my_bookings(
         self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[UserBookingShape]:
         """Return the caller's bookings, latest date first."""
-        bookings = await use(info.context.service.bookings.of_user, info.context.actor, first, after)
-        return page(bookings, UserBookingShape.of)
+        bookings = await run_blocking(info.context.service.bookings.of_user, info.context.actor, first, after)
+        return page(bookings, UserBookingShape.from_item)
 
     @field("The emails about the caller's bookings, newest first.")
     async def my_notifications(
         self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[NotificationShape]:
         """Return the emails that were sent to the caller about their bookings."""
-        notifications = await use(info.context.service.users.notifications, info.context.person, first, after)
-        return page(notifications, NotificationShape.of)
+        notifications = await run_blocking(info.context.service.users.notifications, info.context.person, first, after)
+        return page(notifications, NotificationShape.from_item)
 
     @field("The free slots of each date in an inclusive range.")
     async def availability(self, info: RequestInfo, first_date: date, last_date: date) -> list[DayShape]:
         """Return the free slots of each date in an inclusive range. The slots are read with one query per month."""
-        return days(await use(info.context.service.calendar.availability, first_date, last_date))
+        return days(await run_blocking(info.context.service.calendar.availability, first_date, last_date))
 
     @field("The current events on a date.")
     async def events_on(self, info: RequestInfo, date: date) -> list[EventShape]:
         """Return the events on a date."""
-        events = await use(info.context.service.calendar.on_date, date)
-        return [EventShape.of(event, info.context.actor) for event in events]
+        events = await run_blocking(info.context.service.calendar.on_date, date)
+        return [EventShape.from_event(event, info.context.actor) for event in events]
 
     @field("One of the caller's bookings. Administrators can read any booking.")
     async def booking(self, info: RequestInfo, id: strawberry.ID) -> BookingShape:
         """Return a booking by its ID."""
-        return BookingShape.of(await use(info.context.service.bookings.one, info.context.actor, str(id)))
+        return BookingShape.from_booking(
+            await run_blocking(info.context.service.bookings.get, info.context.actor, str(id))
+        )
 
     @field("Bookings with a status, in the order in which they were requested. For administrators.")
     async def bookings(
         self, info: RequestInfo, status: Status = Status.PENDING, first: int = FIRST, after: str | None = None
     ) -> Page[BookingShape]:
         """Return the bookings with a status, oldest request first."""
-        bookings = await use(info.context.service.bookings.with_status, info.context.actor, status, first, after)
-        return page(bookings, BookingShape.of)
+        bookings = await run_blocking(
+            info.context.service.bookings.with_status, info.context.actor, status, first, after
+        )
+        return page(bookings, BookingShape.from_booking)
 
     @field("Bookings for dates in a month (2025-11), optionally with one status. For administrators.")
     async def bookings_by_month(
@@ -106,19 +113,22 @@ class Query:
         sorted by date. Otherwise, the bookings are grouped by status.
         """
         service, actor = info.context.service.bookings, info.context.actor
-        bookings = await use(service.in_month, actor, month_of(month), status, first, after)
-        return page(bookings, BookingShape.of)
+        bookings = await run_blocking(service.in_month, actor, month_of(month), status, first, after)
+        return page(bookings, BookingShape.from_booking)
 
     @field("All users in the order in which they were created. For administrators.")
     async def users(self, info: RequestInfo, first: int = FIRST, after: str | None = None) -> Page[UserShape]:
         """Return all users."""
-        return page(await use(info.context.service.users.all, info.context.actor, first, after), UserShape.of)
+        return page(
+            await run_blocking(info.context.service.users.list_all, info.context.actor, first, after),
+            UserShape.from_user,
+        )
 
     @field("The user with an email address. For administrators.")
     async def user_by_email(self, info: RequestInfo, email: str) -> UserShape | None:
         """Return a user by email address."""
-        user = await use(info.context.service.users.by_email, info.context.actor, email)
-        return None if user is None else UserShape.of(user)
+        user = await run_blocking(info.context.service.users.find_by_email, info.context.actor, email)
+        return None if user is None else UserShape.from_user(user)
 
     @field("Payments for one of the caller's bookings, or for administrators of any booking.")
     async def payments(
@@ -126,13 +136,15 @@ class Query:
     ) -> Page[PaymentShape]:
         """Return the payments for a booking, oldest first."""
         service, actor = info.context.service.records, info.context.actor
-        return page(await use(service.payments, actor, str(booking_id), first, after), PaymentShape.of)
+        return page(
+            await run_blocking(service.payments, actor, str(booking_id), first, after), PaymentShape.from_payment
+        )
 
     @field("The lock code of an event. For administrators and the booking's owner.")
     async def lock_code(self, info: RequestInfo, event_id: strawberry.ID) -> LockCodeShape | None:
         """Return the lock code for an event, or None if no code was issued."""
-        code = await use(info.context.service.records.lock_code, info.context.actor, str(event_id))
-        return None if code is None else LockCodeShape.of(code)
+        code = await run_blocking(info.context.service.records.lock_code, info.context.actor, str(event_id))
+        return None if code is None else LockCodeShape.from_lock_code(code)
 
     @field("The actions of administrators in a month (2025-11, UTC). For administrators.")
     async def audit(
@@ -140,7 +152,7 @@ class Query:
     ) -> Page[AuditShape]:
         """Return the audit log entries of a month, newest first."""
         service, actor = info.context.service.records, info.context.actor
-        return page(await use(service.audit, actor, month_of(month), first, after), AuditShape.of)
+        return page(await run_blocking(service.audit, actor, month_of(month), first, after), AuditShape.from_entry)
 
     @field("The actions of administrators on one booking or event. For administrators.")
     async def audit_of(
@@ -148,4 +160,4 @@ class Query:
     ) -> Page[AuditShape]:
         """Return the audit log entries about one booking or event, oldest first."""
         service, actor = info.context.service.records, info.context.actor
-        return page(await use(service.audit_of, actor, str(subject), first, after), AuditShape.of)
+        return page(await run_blocking(service.audit_of, actor, str(subject), first, after), AuditShape.from_entry)

@@ -84,10 +84,10 @@ class _OneOperationRule(ValidationRule):
 
 def _is_unforeseen(error: GraphQLError) -> bool:
     # An error without a path was not raised by a resolver, so the query or its variables are invalid.
-    return error.path is not None and error.original_error is not None and not _is_callers(error.original_error)
+    return error.path is not None and error.original_error is not None and not _is_caller_error(error.original_error)
 
 
-def _is_callers(error: BaseException) -> bool:
+def _is_caller_error(error: BaseException) -> bool:
     """Return True if the caller caused the error, for example by violating a domain rule or passing null for a
     variable.
     """
@@ -97,22 +97,24 @@ def _is_callers(error: BaseException) -> bool:
 def _public_error(error: GraphQLError) -> GraphQLError:
     cause = error.original_error
     if isinstance(cause, RefusalError):
-        return _with(error, cause.message, {"code": cause.code, "details": dict(cause.details)})
+        return _replace_content(error, cause.message, {"code": cause.code, "details": dict(cause.details)})
     if isinstance(cause, OutcomeUnknownError):
         message = "It is not known whether this was done. Please look, and repeat it if it was not."
-        return _with(error, message, {"code": "outcome_unknown"})
+        return _replace_content(error, message, {"code": "outcome_unknown"})
     if isinstance(cause, ThrottledError | UnavailableError):
-        return _with(error, "The table cannot be reached.", {"code": "unavailable"})
+        return _replace_content(error, "The table cannot be reached.", {"code": "unavailable"})
     if isinstance(cause, UnreadableItemError):
         message = f"What is stored as {cause.entity} cannot be read: another program wrote it, or has changed it."
-        return _with(error, message, {"code": "unreadable_item", "details": {"entity": cause.entity, "key": cause.key}})
+        return _replace_content(
+            error, message, {"code": "unreadable_item", "details": {"entity": cause.entity, "key": cause.key}}
+        )
     if _is_unforeseen(error):
-        about = {"code": "server_error", "request_id": current_request_id()}
-        return _with(error, "The server could not answer this.", about)
-    return _with(error, error.message, {"code": "bad_query", **(error.extensions or {})})
+        extensions = {"code": "server_error", "request_id": current_request_id()}
+        return _replace_content(error, "The server could not answer this.", extensions)
+    return _replace_content(error, error.message, {"code": "bad_query", **(error.extensions or {})})
 
 
-def _with(error: GraphQLError, message: str, extensions: dict[str, Any]) -> GraphQLError:
+def _replace_content(error: GraphQLError, message: str, extensions: dict[str, Any]) -> GraphQLError:
     return GraphQLError(message, nodes=error.nodes, path=error.path, extensions=extensions)
 
 

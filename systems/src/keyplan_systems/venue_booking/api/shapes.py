@@ -10,7 +10,7 @@ from typing import Annotated, Generic, TypeVar
 import strawberry
 
 from keyplan_systems.venue_booking.api.context import RequestInfo, field
-from keyplan_systems.venue_booking.base import Listed
+from keyplan_systems.venue_booking.base import ResultPage
 from keyplan_systems.venue_booking.domain.bookings import Booking
 from keyplan_systems.venue_booking.domain.codes import readable_code
 from keyplan_systems.venue_booking.domain.events import DayAvailability, Event, SlotState
@@ -46,9 +46,9 @@ class Page(Generic[T]):
     cursor: str | None
 
 
-def page(listed: Listed[From], convert: Callable[[From], T]) -> Page[T]:
+def page(results: ResultPage[From], convert: Callable[[From], T]) -> Page[T]:
     """Convert a page of results to a page of GraphQL objects."""
-    return Page(entries=[convert(entry) for entry in listed.entries], cursor=listed.cursor)
+    return Page(entries=[convert(entry) for entry in results.entries], cursor=results.cursor)
 
 
 @strawberry.type
@@ -77,7 +77,7 @@ class UserShape:
     version: int
 
     @classmethod
-    def of(cls, user: User) -> UserShape:
+    def from_user(cls, user: User) -> UserShape:
         """Convert a user to a GraphQL object."""
         stats = user.stats
         return cls(
@@ -108,7 +108,7 @@ class EmailCodeShape:
     expires_at: datetime
 
     @classmethod
-    def of(cls, item: EmailCodeItem) -> EmailCodeShape:
+    def from_item(cls, item: EmailCodeItem) -> EmailCodeShape:
         """Convert the stored item of an email verification code to a GraphQL object."""
         return cls(id=strawberry.ID(item.claim_id), email=item.email, expires_at=item.expires_at)
 
@@ -145,7 +145,7 @@ class BookingShape:
     source: strawberry.Private[Booking]
 
     @classmethod
-    def of(cls, booking: Booking) -> BookingShape:
+    def from_booking(cls, booking: Booking) -> BookingShape:
         """Convert a booking to a GraphQL object. The function does not check whether the caller may view
         the booking.
         """
@@ -174,7 +174,7 @@ class BookingShape:
     async def user(self, info: RequestInfo) -> UserShape | None:
         """Load the user of the booking. Users of several bookings are loaded in one batch."""
         user = await info.context.users.load(self.source.user_id)
-        return None if user is None else UserShape.of(user)
+        return None if user is None else UserShape.from_user(user)
 
     @field("The booking's event, while the booking is approved.")
     async def event(self, info: RequestInfo) -> Annotated[EventShape, strawberry.lazy(__name__)] | None:
@@ -182,7 +182,7 @@ class BookingShape:
         if self.source.event_id is None:
             return None
         event = await info.context.events.load(self.source.event_id)
-        return None if event is None else EventShape.of(event, info.context.actor)
+        return None if event is None else EventShape.from_event(event, info.context.actor)
 
     @field("Whether the booking is pending for a slot that has since been taken, so that it cannot be approved.")
     async def conflicting(self, info: RequestInfo) -> bool:
@@ -208,7 +208,7 @@ class UserBookingShape:
     requested_at: datetime
 
     @classmethod
-    def of(cls, item: UserBookingItem) -> UserBookingShape:
+    def from_item(cls, item: UserBookingItem) -> UserBookingShape:
         """Convert the copy of a booking in the user's partition to a GraphQL object."""
         return cls(
             booking_id=strawberry.ID(item.booking_id),
@@ -222,7 +222,7 @@ class UserBookingShape:
     async def booking(self, info: RequestInfo) -> BookingShape | None:
         """Load the complete booking. The bookings of a list are loaded in one batch."""
         booking = await info.context.bookings.load(str(self.booking_id))
-        return None if booking is None else BookingShape.of(booking)
+        return None if booking is None else BookingShape.from_booking(booking)
 
 
 @strawberry.type(name="Profile", description="The caller's profile and all their bookings, read in one query.")
@@ -251,7 +251,7 @@ class EventShape:
     source: strawberry.Private[Event]
 
     @classmethod
-    def of(cls, event: Event, actor: Actor) -> EventShape:
+    def from_event(cls, event: Event, actor: Actor) -> EventShape:
         """Convert an event to a GraphQL object, including only the fields that the actor may view."""
         may_see_all = event.is_public or actor.is_admin or event.created_by == actor.user_id
         booking_id = event.booking_id if may_see_all else None
@@ -283,7 +283,7 @@ class EventShape:
         if self.booking_id is None:
             return None
         booking = await info.context.bookings.load(str(self.booking_id))
-        return None if booking is None else BookingShape.of(booking)
+        return None if booking is None else BookingShape.from_booking(booking)
 
 
 @strawberry.type
@@ -306,7 +306,7 @@ class DayShape:
     afternoon_available: bool
 
     @classmethod
-    def of(cls, day: DayAvailability) -> DayShape:
+    def from_availability(cls, day: DayAvailability) -> DayShape:
         """Convert the availability of a date to a GraphQL object."""
         return cls(
             date=day.date,
@@ -320,4 +320,4 @@ class DayShape:
 
 def days(availability: Iterable[DayAvailability]) -> list[DayShape]:
     """Convert the availability of several dates to GraphQL objects."""
-    return [DayShape.of(day) for day in availability]
+    return [DayShape.from_availability(day) for day in availability]

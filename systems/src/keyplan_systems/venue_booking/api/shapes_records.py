@@ -24,7 +24,7 @@ class PaymentShape:
     recorded_by: str
 
     @classmethod
-    def of(cls, payment: Payment) -> PaymentShape:
+    def from_payment(cls, payment: Payment) -> PaymentShape:
         """Convert a payment to a GraphQL object."""
         return cls(
             id=strawberry.ID(payment.payment_id),
@@ -47,7 +47,7 @@ class LockCodeShape:
     valid_until: datetime
 
     @classmethod
-    def of(cls, code: LockCode) -> LockCodeShape:
+    def from_lock_code(cls, code: LockCode) -> LockCodeShape:
         """Convert a lock code to a GraphQL object."""
         return cls(
             event_id=strawberry.ID(code.event_id),
@@ -77,7 +77,7 @@ class AuditShape:
     details: list[Detail]
 
     @classmethod
-    def of(cls, entry: AuditEntry) -> AuditShape:
+    def from_entry(cls, entry: AuditEntry) -> AuditShape:
         """Convert an audit log entry to a GraphQL object."""
         return cls(
             id=strawberry.ID(entry.entry_id),
@@ -98,6 +98,6 @@ class NotificationShape:
     sent_at: datetime
 
     @classmethod
-    def of(cls, item: NotificationItem) -> NotificationShape:
+    def from_item(cls, item: NotificationItem) -> NotificationShape:
         """Convert a sent email in the user's history to a GraphQL object."""
         return cls(kind=item.kind, booking_id=strawberry.ID(item.booking_id), sent_at=item.sent_at)

@@ -25,19 +25,19 @@ _COST: Final = 2**13
 """Cost parameter N of scrypt. With this value, each hash requires 8 MB of memory and about ten milliseconds."""
 
 
-def hashed_code(code: str, salt: str) -> str:
+def hash_code(code: str, salt: str) -> str:
     """Return the hash of a verification code, as it is stored. Case and dashes are ignored, and the letter O is treated
     as the digit 0.
     """
-    written = code.upper().translate(_MISREAD)
-    return hashlib.scrypt(written.encode(), salt=salt.encode(), n=_COST, r=8, p=1, dklen=32).hex()
+    normalized_code = code.upper().translate(_MISREAD)
+    return hashlib.scrypt(normalized_code.encode(), salt=salt.encode(), n=_COST, r=8, p=1, dklen=32).hex()
 
 
-def is_code(text: str, salt: str, hashes: Sequence[str]) -> bool:
+def code_matches(text: str, salt: str, hashes: Sequence[str]) -> bool:
     """Return True if the entered text matches one of the hashes of verification codes.
 
     The comparison takes the same time for every text.
     """
-    candidate = hashed_code(text, salt).encode()
+    candidate = hash_code(text, salt).encode()
     matches = [hmac.compare_digest(candidate, stored.encode()) for stored in hashes]
     return any(matches)

@@ -80,51 +80,55 @@ class SlotEffect(StrEnum):
 
 
 @dataclass(frozen=True)
-class Move:
+class Transition:
     """A transition between statuses: the new status, the effect on the slots, and whether the owner of the booking may
     make the transition.
     """
 
     status: Status
     slots: SlotEffect
-    owner_may: bool
+    is_owner_allowed: bool
 
 
-MOVES: Final[Mapping[tuple[Status, Action], Move]] = {
-    (Status.PENDING, Action.APPROVE): Move(Status.APPROVED, SlotEffect.TAKE, owner_may=False),
-    (Status.PENDING, Action.REJECT): Move(Status.REJECTED, SlotEffect.NONE, owner_may=False),
-    (Status.PENDING, Action.CANCEL): Move(Status.CANCELLED, SlotEffect.NONE, owner_may=True),
-    (Status.APPROVED, Action.REJECT): Move(Status.REJECTED, SlotEffect.FREE, owner_may=False),
-    (Status.APPROVED, Action.CANCEL): Move(Status.CANCELLED, SlotEffect.FREE, owner_may=True),
+TRANSITIONS: Final[Mapping[tuple[Status, Action], Transition]] = {
+    (Status.PENDING, Action.APPROVE): Transition(Status.APPROVED, SlotEffect.TAKE, is_owner_allowed=False),
+    (Status.PENDING, Action.REJECT): Transition(Status.REJECTED, SlotEffect.NONE, is_owner_allowed=False),
+    (Status.PENDING, Action.CANCEL): Transition(Status.CANCELLED, SlotEffect.NONE, is_owner_allowed=True),
+    (Status.APPROVED, Action.REJECT): Transition(Status.REJECTED, SlotEffect.FREE, is_owner_allowed=False),
+    (Status.APPROVED, Action.CANCEL): Transition(Status.CANCELLED, SlotEffect.FREE, is_owner_allowed=True),
 }
-OWNER_ACTIONS: Final = frozenset(action for (_, action), move in MOVES.items() if move.owner_may)
+OWNER_ACTIONS: Final = frozenset(
+    action for (_, action), transition in TRANSITIONS.items() if transition.is_owner_allowed
+)
 
 
 @dataclass(frozen=True)
-class Written:
+class BookingChanges:
     """The changes that result from creating a booking or changing its status. They are written in one transaction.
 
-    `stats` contains the changes to the user's counters. `takes` is the event whose slots are reserved, provided that
-    they are free. `frees` contains the slots that are freed, provided that the booking still holds them. `audited` is
-    True if an administrator acted, so that an audit log entry is written.
+    `stats` contains the changes to the user's counters. `reserved_event` is the event whose slots are reserved,
+    provided that they are free. `freed_slots` contains the slots that are freed, provided that the booking still holds
+    them. `is_audited` is True if an administrator acted, so that an audit log entry is written.
     """
 
     booking: Booking
     stats: Mapping[Status, int]
-    takes: Event | None
-    frees: tuple[str, ...]
+    reserved_event: Event | None
+    freed_slots: tuple[str, ...]
     notices: tuple[Notice, ...]
-    audited: bool
+    is_audited: bool
 
 
-def check_free(request: BookingRequest, venue: Venue, held: Collection[str]) -> None:
-    """Raise SlotTakenError if `held` contains one of the requested slots."""
-    taken = [slot for slot in venue.slots_of(request.duration) if slot in held]
-    if taken:
-        raise SlotTakenError(request.date, taken)
+def check_free(request: BookingRequest, venue: Venue, held_slots: Collection[str]) -> None:
+    """Raise SlotTakenError if `held_slots` contains one of the requested slots."""
+    taken_names = [slot for slot in venue.slots_of(request.duration) if slot in held_slots]
+    if taken_names:
+        raise SlotTakenError(request.date, taken_names)
 
 
-def request_booking(request: BookingRequest, *, booking_id: str, user_id: str, code: str, now: datetime) -> Written:
+def request_booking(
+    request: BookingRequest, *, booking_id: str, user_id: str, code: str, now: datetime
+) -> BookingChanges:
     """Return the changes that store a validated request as a new pending booking."""
     booking = Booking(
         booking_id=booking_id,
@@ -141,7 +145,7 @@ def request_booking(request: BookingRequest, *, booking_id: str, user_id: str, c
     )
     changes = stats_changes(None, Status.PENDING)
     notices = notices_of_request(booking_id, booking.version, now)
-    return Written(booking, changes, None, (), notices, audited=False)
+    return BookingChanges(booking, changes, None, (), notices, is_audited=False)
 
 
 def decide(
@@ -154,7 +158,7 @@ def decide(
     event_id: str,
     reason: str | None = None,
     known_version: int | None = None,
-) -> Written:
+) -> BookingChanges:
     """Return the changes that result from an actor's action on a booking.
 
     `event_id` is the ID for the new event if the booking is approved. Raises NotFoundError if the actor is neither the
@@ -162,35 +166,39 @@ def decide(
     AlreadyDecidedError if the booking's status does not allow the action, StaleVersionError if the booking's version
     differs from `known_version`, and DateNotBookableError if the action is an approval and the date is in the past.
     """
-    check_may(booking, action, actor)
-    move = MOVES.get((booking.status, action))
-    if move is None:
+    check_permission(booking, action, actor)
+    transition = TRANSITIONS.get((booking.status, action))
+    if transition is None:
         raise AlreadyDecidedError(booking.status.value)
     check_version(known_version, booking.version)
-    if move.slots is SlotEffect.TAKE:
-        venue.check_not_over(booking.date, now)
-    after = replace(
+    if transition.slots is SlotEffect.TAKE:
+        venue.check_not_past(booking.date, now)
+    changed_booking = replace(
         booking,
-        status=move.status,
+        status=transition.status,
         decided_at=now,
         decided_by=actor.user_id,
         reason=reason or None,
-        slots=venue.slots_of(booking.duration) if move.slots is SlotEffect.TAKE else (),
-        event_id=event_id if move.slots is SlotEffect.TAKE else None,
+        slots=venue.slots_of(booking.duration) if transition.slots is SlotEffect.TAKE else (),
+        event_id=event_id if transition.slots is SlotEffect.TAKE else None,
         version=booking.version + 1,
     )
-    return _written(booking, after, move.slots, now, actor)
+    return _changes(booking, changed_booking, transition.slots, now, actor)
 
 
-def _written(before: Booking, after: Booking, effect: SlotEffect, now: datetime, actor: Actor) -> Written:
-    by_owner = actor.user_id == before.user_id
-    return Written(
-        booking=after,
-        stats=stats_changes(before.status, after.status),
-        takes=_event(after, now) if effect is SlotEffect.TAKE else None,
-        frees=before.slots if effect is SlotEffect.FREE else (),
-        notices=notices_of_decision(after.booking_id, after.status, after.version, now, by_owner=by_owner),
-        audited=actor.is_admin,
+def _changes(
+    booking: Booking, changed_booking: Booking, effect: SlotEffect, now: datetime, actor: Actor
+) -> BookingChanges:
+    by_owner = actor.user_id == booking.user_id
+    return BookingChanges(
+        booking=changed_booking,
+        stats=stats_changes(booking.status, changed_booking.status),
+        reserved_event=_event(changed_booking, now) if effect is SlotEffect.TAKE else None,
+        freed_slots=booking.slots if effect is SlotEffect.FREE else (),
+        notices=notices_of_decision(
+            changed_booking.booking_id, changed_booking.status, changed_booking.version, now, by_owner=by_owner
+        ),
+        is_audited=actor.is_admin,
     )
 
 
@@ -208,7 +216,7 @@ def _event(booking: Booking, now: datetime) -> Event:
     )
 
 
-def check_may(booking: Booking, action: Action, actor: Actor) -> None:
+def check_permission(booking: Booking, action: Action, actor: Actor) -> None:
     """Raise NotFoundError if the actor may not view the booking, or NotAllowedError if the actor may not perform the
     action.
 
@@ -216,12 +224,12 @@ def check_may(booking: Booking, action: Action, actor: Actor) -> None:
     """
     if actor.is_admin:
         return
-    check_may_see(booking, actor)
+    check_can_view(booking, actor)
     if action not in OWNER_ACTIONS:
         raise NotAllowedError("Only administrators may decide on requests.")
 
 
-def check_may_see(booking: Booking, actor: Actor) -> None:
+def check_can_view(booking: Booking, actor: Actor) -> None:
     """Raise NotFoundError unless the actor owns the booking or is an administrator."""
     if not actor.is_admin and actor.user_id != booking.user_id:
         raise NotFoundError(f"Unknown booking {booking.booking_id}.")

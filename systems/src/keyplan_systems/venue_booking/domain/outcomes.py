@@ -72,16 +72,16 @@ class EmailGuard:
 class LetterGuard:
     """The condition that fewer than `allowed` emails were counted on a day.
 
-    `whose` is "user" for emails that a user triggered, or "address" for emails to an address.
+    `scope` is "user" for emails that a user triggered, or "address" for emails to an address.
     """
 
-    whose: str
+    scope: str
     allowed: int
     day: date
 
 
 @dataclass(frozen=True)
-class Unguarded:
+class NoGuard:
     """A write that has no condition, or whose conditions never fail as a result of the caller's request.
 
     `name` is used in log messages.
@@ -90,7 +90,7 @@ class Unguarded:
     name: str
 
 
-Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard | EmailGuard | LetterGuard | Unguarded
+Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard | EmailGuard | LetterGuard | NoGuard
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Reason:
     """DynamoDB's cancellation reason for an action: the code and, if it is known, the state of the current item."""
 
     code: str
-    found: CurrentItem | None = None
+    current_item: CurrentItem | None = None
 
 
 class UnexplainedCancellationError(Exception):
@@ -127,7 +127,11 @@ def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
         raise UnexplainedCancellationError(f"{len(guards)} actions, but {len(reasons)} reasons")
     failed = [(guard, reason) for guard, reason in zip(guards, reasons, strict=True) if reason.code == CONDITION_FAILED]
     refusal = (
-        _of_booking(failed) or _of_slots(failed) or _of_email(failed) or _of_letters(failed) or _of_version(failed)
+        _find_booking_refusal(failed)
+        or _find_slot_refusal(failed)
+        or _find_email_refusal(failed)
+        or _find_letter_refusal(failed)
+        or _find_version_refusal(failed)
     )
     if refusal is not None:
         return refusal
@@ -140,10 +144,10 @@ def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
 _Failed: TypeAlias = Sequence[tuple[Guard, Reason]]
 
 
-def _of_booking(failed: _Failed) -> RefusalError | None:
+def _find_booking_refusal(failed: _Failed) -> RefusalError | None:
     for guard, reason in failed:
         if isinstance(guard, BookingGuard):
-            return _booking_refusal(guard, reason.found)
+            return _booking_refusal(guard, reason.current_item)
     return None
 
 
@@ -155,7 +159,7 @@ def _booking_refusal(guard: BookingGuard, current: CurrentItem | None) -> Refusa
     return StaleVersionError(guard.version, guard.version if current.version is None else current.version)
 
 
-def _of_slots(failed: _Failed) -> RefusalError | None:
+def _find_slot_refusal(failed: _Failed) -> RefusalError | None:
     slot_guards = [guard for guard, _ in failed if isinstance(guard, SlotFreeGuard)]
     if slot_guards:
         return SlotTakenError(slot_guards[0].date, [guard.slot for guard in slot_guards])
@@ -164,24 +168,24 @@ def _of_slots(failed: _Failed) -> RefusalError | None:
     return None
 
 
-def _of_email(failed: _Failed) -> RefusalError | None:
+def _find_email_refusal(failed: _Failed) -> RefusalError | None:
     if any(isinstance(guard, EmailGuard) for guard, _ in failed):
         return EmailTakenError()
     return None
 
 
-def _of_letters(failed: _Failed) -> RefusalError | None:
+def _find_letter_refusal(failed: _Failed) -> RefusalError | None:
     for guard, _ in failed:
         if isinstance(guard, LetterGuard):
-            return TooManyLettersError(guard.whose, guard.allowed, guard.day)
+            return TooManyLettersError(guard.scope, guard.allowed, guard.day)
     return None
 
 
-def _of_version(failed: _Failed) -> RefusalError | None:
+def _find_version_refusal(failed: _Failed) -> RefusalError | None:
     for guard, reason in failed:
         if isinstance(guard, VersionGuard):
-            if reason.found is None:
+            if reason.current_item is None:
                 return NotFoundError(f"The {guard.name} does not exist any more.")
-            current = guard.version if reason.found.version is None else reason.found.version
+            current = guard.version if reason.current_item.version is None else reason.current_item.version
             return StaleVersionError(guard.version, current)
     return None

@@ -88,12 +88,12 @@ def new_lock_code(event: Event, venue: Venue, below: Callable[[int], int] = secr
     `below` must be a cryptographically secure function that returns a random integer from 0 to its argument minus 1.
     """
     # The margins are added to UTC times and not to wall-clock times, which may repeat or not exist.
-    starts, ends = (local.astimezone(UTC) for local in venue.span(event.date, event.slots))
+    start, end = (local.astimezone(UTC) for local in venue.span(event.date, event.slots))
     digits = f"{below(10**LOCK_CODE_DIGITS):0{LOCK_CODE_DIGITS}d}"
-    return LockCode(event.event_id, digits, starts - LOCK_CODE_MARGIN, ends + LOCK_CODE_MARGIN)
+    return LockCode(event.event_id, digits, start - LOCK_CODE_MARGIN, end + LOCK_CODE_MARGIN)
 
 
-def check_may_see_lock_code(event: Event, actor: Actor) -> None:
+def check_can_view_lock_code(event: Event, actor: Actor) -> None:
     """Raise NotAllowedError unless the actor is an administrator or the owner of the event's booking."""
     if not actor.is_admin and (event.booking_id is None or event.created_by != actor.user_id):
         raise NotAllowedError("This lock code is not for you.")

@@ -73,9 +73,9 @@ class StaleVersionError(RefusalError):
 
     code = "stale_version"
 
-    def __init__(self, known: int, current: int) -> None:
-        message = f"This has been changed: you know version {known}, the current version is {current}."
-        super().__init__(message, {"known": known, "current": current})
+    def __init__(self, known_version: int, current_version: int) -> None:
+        message = f"This has been changed: you know version {known_version}, the current version is {current_version}."
+        super().__init__(message, {"known": known_version, "current": current_version})
 
 
 class SlotTakenError(RefusalError):
@@ -116,8 +116,8 @@ class TooManyLettersError(RefusalError):
 
     code = "too_many_letters"
 
-    def __init__(self, whose: str, allowed: int, day: date) -> None:
-        message = f"At most {allowed} letters a day for one {whose}: try again tomorrow (UTC)."
+    def __init__(self, scope: str, allowed: int, day: date) -> None:
+        message = f"At most {allowed} letters a day for one {scope}: try again tomorrow (UTC)."
         super().__init__(message, {"retryAt": f"{day + timedelta(days=1)}T00:00:00+00:00"})
 
 

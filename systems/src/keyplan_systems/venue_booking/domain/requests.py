@@ -131,7 +131,7 @@ def checked_event(request: EventRequest, venue: Venue, now: datetime) -> EventRe
     DateNotBookableError if the date is in the past.
     """
     venue.slots_of(request.duration)
-    venue.check_not_over(request.date, now)
+    venue.check_not_past(request.date, now)
     return request
 
 

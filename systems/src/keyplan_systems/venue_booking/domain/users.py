@@ -135,7 +135,7 @@ def changed_profile(user: User, change: ProfileChange, venue: Venue, known_versi
     return replace(user, **values, version=user.version + 1)
 
 
-def check_version(known: int | None, current: int) -> None:
-    """Raise StaleVersionError if `known` is given and differs from the current version."""
-    if known is not None and known != current:
-        raise StaleVersionError(known, current)
+def check_version(known_version: int | None, current_version: int) -> None:
+    """Raise StaleVersionError if `known_version` is given and differs from the current version."""
+    if known_version is not None and known_version != current_version:
+        raise StaleVersionError(known_version, current_version)

@@ -162,17 +162,17 @@ class Venue(BaseModel):
             message = f"Requests are accepted for {first} to {last}, not for {day.isoformat()}."
             raise DateNotBookableError(message, {"field": "date", "earliest": first, "latest": last})
 
-    def check_not_over(self, day: date, now: datetime) -> None:
+    def check_not_past(self, day: date, now: datetime) -> None:
         """Raise DateNotBookableError if the date is in the past in the venue's time zone."""
         if day < self.today(now):
             raise DateNotBookableError(f"{day.isoformat()} is over.", {"field": "date"})
 
     def span(self, day: date, slots: tuple[str, ...]) -> tuple[datetime, datetime]:
         """Return the start of the first slot and the end of the last slot on a date, both in the venue's time zone."""
-        chosen = [self.slot(name) for name in slots]
-        starts = min(slot.starts_minute for slot in chosen)
-        ends = max(slot.ends_minute for slot in chosen)
-        return self._utc_datetime(day, starts), self._utc_datetime(day, ends)
+        span_slots = [self.slot(name) for name in slots]
+        start_minute = min(slot.starts_minute for slot in span_slots)
+        end_minute = max(slot.ends_minute for slot in span_slots)
+        return self._utc_datetime(day, start_minute), self._utc_datetime(day, end_minute)
 
     def _utc_datetime(self, day: date, minute: int) -> datetime:
         """Convert a local time at the venue to UTC. `minute` is the wall-clock time in minutes since midnight, so

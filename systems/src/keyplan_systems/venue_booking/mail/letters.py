@@ -42,7 +42,7 @@ _LONGEST_QUOTED: Final = 70
 
 
 @dataclass(frozen=True)
-class MailRoom:
+class MailSettings:
     """The settings for emails: the addresses of the venue and its administrators, and the administrators' language.
 
     `domain` is part of message IDs. If `site_url` is set, it is added at the end of each email.
@@ -81,9 +81,9 @@ class Letter:
 class LetterWriter:
     """Composer of a venue's emails. Instances are thread-safe."""
 
-    def __init__(self, venue: Venue, room: MailRoom) -> None:
+    def __init__(self, venue: Venue, settings: MailSettings) -> None:
         self._venue = venue
-        self._room = room
+        self._settings = settings
         self._templates = Environment(
             loader=PackageLoader(PACKAGE, "templates"),
             autoescape=select_autoescape(enabled_extensions=("html.j2",), default=False),
@@ -94,8 +94,8 @@ class LetterWriter:
 
     def write(self, notice: Notice, booking: Booking) -> Letter:
         """Compose the email for a notice. `booking` must have the version for which the notice was created."""
-        for_customer = notice.kind.audience is Audience.CUSTOMER
-        language = booking.language if for_customer else self._room.administrators_language
+        is_for_customer = notice.kind.audience is Audience.CUSTOMER
+        language = booking.language if is_for_customer else self._settings.administrators_language
         content = self._content(notice.kind, booking, language)
         message = self._envelope(notice, booking)
         self._fill(message, notice.key, content)
@@ -112,18 +112,18 @@ class LetterWriter:
     def write_code(self, claim: EmailCodeItem, code: str) -> Letter:
         """Compose the email with a verification code. The recipient is the email address that a user claims."""
         texts = load_texts(claim.language)
-        own: Mapping[str, Any] = texts["verification"]
+        phrases: Mapping[str, Any] = texts["verification"]
         values = {"venue": self._venue.name, "name": claim.name, "minutes": str(int(CODE_VALID.total_seconds() // 60))}
         content = {
             "language": claim.language.value,
-            "subject": own["subject"].format_map(values),
+            "subject": phrases["subject"].format_map(values),
             "greeting": texts["greeting"].format_map(values),
-            "paragraphs": [paragraph.format_map(values) for paragraph in own["paragraphs"]],
-            "facts": [(own["label"], readable_code(code))],
+            "paragraphs": [paragraph.format_map(values) for paragraph in phrases["paragraphs"]],
+            "facts": [(phrases["label"], readable_code(code))],
             "reason_label": texts["labels"]["reason"],
             "reason": None,
             "closing": texts["closing"].format_map(values),
-            "site_url": self._room.site_url,
+            "site_url": self._settings.site_url,
         }
         message = self._message(claim.claim_id, claim.created_at)
         message["To"] = _mailbox(claim.name, claim.email)
@@ -136,7 +136,7 @@ class LetterWriter:
         if notice.kind.audience is Audience.CUSTOMER:
             message["To"] = customer
         else:
-            message["To"] = [Address(addr_spec=address) for address in self._room.administrators]
+            message["To"] = [Address(addr_spec=address) for address in self._settings.administrators]
             message["Reply-To"] = customer
         return message
 
@@ -145,40 +145,40 @@ class LetterWriter:
         set.
         """
         message = EmailMessage(policy=SMTP)
-        message["From"] = _mailbox(self._venue.name, self._room.sender)
+        message["From"] = _mailbox(self._venue.name, self._settings.sender)
         message["Date"] = created_at.astimezone(UTC)
-        message["Message-ID"] = f"<{key}@{self._room.domain}>"
+        message["Message-ID"] = f"<{key}@{self._settings.domain}>"
         # Prevents automatic replies (RFC 3834).
         message["Auto-Submitted"] = "auto-generated"
         return message
 
     def _content(self, kind: NoticeKind, booking: Booking, language: Language) -> dict[str, Any]:
         texts = load_texts(language)
-        own: Mapping[str, Any] = texts["letters"][kind.value]
+        phrases: Mapping[str, Any] = texts["letters"][kind.value]
         values = self._values(booking, language, texts)
         return {
             "language": language.value,
-            "subject": own["subject"].format_map(values),
-            "greeting": own.get("greeting", texts["greeting"]).format_map(values),
-            "paragraphs": [paragraph.format_map(values) for paragraph in own["paragraphs"]],
+            "subject": phrases["subject"].format_map(values),
+            "greeting": phrases.get("greeting", texts["greeting"]).format_map(values),
+            "paragraphs": [paragraph.format_map(values) for paragraph in phrases["paragraphs"]],
             "facts": _facts(kind, booking, values, texts["labels"]),
             "reason_label": texts["labels"]["reason"],
             "reason": booking.reason,
             "closing": texts["closing"].format_map(values),
-            "site_url": self._room.site_url,
+            "site_url": self._settings.site_url,
         }
 
     def _values(self, booking: Booking, language: Language, texts: Mapping[str, Any]) -> dict[str, str]:
         locale = LOCALES[language]
         slots = booking.slots or self._venue.slots_of(booking.duration)
-        starts, ends = self._venue.span(booking.date, slots)
-        closes = "24:00" if ends.date() > booking.date else format_time(ends.timetz(), "HH:mm", locale=locale)
+        start, end = self._venue.span(booking.date, slots)
+        end_text = "24:00" if end.date() > booking.date else format_time(end.timetz(), "HH:mm", locale=locale)
         return {
             "venue": self._venue.name,
             "name": booking.contact.full_name,
             "date": format_date(booking.date, "full", locale=locale),
-            "starts": format_time(starts.timetz(), "HH:mm", locale=locale),
-            "ends": closes,
+            "starts": format_time(start.timetz(), "HH:mm", locale=locale),
+            "ends": end_text,
             "duration": texts["durations"].get(booking.duration, booking.duration),
             "code": readable_code(booking.code),
         }
@@ -202,10 +202,10 @@ def _mailbox(name: str, address: str) -> Address:
     looks like an encoded word (python/cpython, issues 80222 and 121284). Therefore a long name is written without the
     characters that require quotes, and text that looks like an encoded word is split.
     """
-    shown_name = name.replace("=?", "= ?")
-    if shown_name.isascii() and len(quote(shown_name)) > _LONGEST_QUOTED:
-        shown_name = _NEEDS_QUOTES.sub(" ", shown_name)
-    return Address(" ".join(shown_name.split()), addr_spec=address)
+    display_name = name.replace("=?", "= ?")
+    if display_name.isascii() and len(quote(display_name)) > _LONGEST_QUOTED:
+        display_name = _NEEDS_QUOTES.sub(" ", display_name)
+    return Address(" ".join(display_name.split()), addr_spec=address)
 
 
 def _facts(

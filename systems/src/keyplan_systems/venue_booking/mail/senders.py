@@ -46,17 +46,17 @@ class MailRefusedError(MailError):
 
 
 @dataclass(frozen=True)
-class Sent:
+class SendResult:
     """The result of sending an email. `refused` contains the addresses of the recipients that the server rejected."""
 
-    first_time: bool = True
+    is_first: bool = True
     refused: tuple[str, ...] = ()
 
 
 class Sender(Protocol):
     """Interface for sending emails."""
 
-    def send(self, letter: Letter) -> Sent:
+    def send(self, letter: Letter) -> SendResult:
         """Send the email, and return after it has been accepted.
 
         Raises MailUnavailableError if sending should be retried later, and MailRefusedError if the email can never be
@@ -99,10 +99,10 @@ class SmtpSender:
     def __init__(self, settings: SmtpSettings) -> None:
         self._settings = settings
 
-    def send(self, letter: Letter) -> Sent:
+    def send(self, letter: Letter) -> SendResult:
         """Send the email through the SMTP server."""
         try:
-            refused = self._deliver(letter)
+            refused_recipients = self._deliver(letter)
         except smtplib.SMTPRecipientsRefused as error:
             raise _recipients_error(error) from error
         except smtplib.SMTPResponseException as error:
@@ -111,16 +111,16 @@ class SmtpSender:
             raise MailRefusedError(f"the server cannot do what the letter needs: {error}") from error
         except (smtplib.SMTPException, OSError) as error:
             raise MailUnavailableError(f"no answer from {self._settings.host}: {error}") from error
-        return Sent(refused=tuple(sorted(refused)))
+        return SendResult(refused=tuple(sorted(refused_recipients)))
 
     def _deliver(self, letter: Letter) -> Collection[str]:
         server = self._connect()
         try:
-            refused = server.send_message(letter.message)
+            refused_recipients = server.send_message(letter.message)
             # The server has accepted the email. Even if the connection fails now, the email must not be sent again.
             with suppress(smtplib.SMTPException, OSError):
                 server.quit()
-            return refused
+            return refused_recipients
         finally:
             server.close()
 
@@ -182,13 +182,13 @@ class FolderSender:
         self._folder = folder
         delete_temporary_files(folder)
 
-    def send(self, letter: Letter) -> Sent:
+    def send(self, letter: Letter) -> SendResult:
         """Write the email to a file that only the file's owner can read. If the file already exists, it is left
         unchanged.
         """
         path = self._folder / file_name(letter)
         try:
-            return Sent(first_time=write_if_missing(path, letter.message.as_bytes()))
+            return SendResult(is_first=write_if_missing(path, letter.message.as_bytes()))
         except OSError as error:
             raise MailUnavailableError(f"cannot write {path}: {error.strerror}") from error
 

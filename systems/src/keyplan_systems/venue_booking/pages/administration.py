@@ -21,13 +21,13 @@ from keyplan_systems.venue_booking.domain.requests import EventKind
 from keyplan_systems.venue_booking.domain.users import Actor, Status, require_admin
 from keyplan_systems.venue_booking.domain.venue import Venue
 from keyplan_systems.venue_booking.items import event_of
-from keyplan_systems.venue_booking.pages.bookings import path_of, refused, show_booking, version_of
+from keyplan_systems.venue_booking.pages.bookings import path_of, refusal_page, show_booking, version_of
 from keyplan_systems.venue_booking.pages.site import (
     PER_PAGE,
     VenueSite,
     actor_of,
     form_key,
-    idempotent,
+    idempotent_request,
     month_of,
     url,
 )
@@ -54,7 +54,7 @@ def _add_inbox(router: APIRouter, site: VenueSite) -> None:
         status = Status(query["status"]) if query.get("status") in list(Status) else Status.PENDING
         month, cursor = month_of(query.get("month")), query.get("after")
         bookings = site.service.bookings
-        listed = (
+        results = (
             bookings.with_status(actor, status, PER_PAGE, cursor)
             if month is None
             else bookings.in_month(actor, month, status, PER_PAGE, cursor)
@@ -63,8 +63,8 @@ def _add_inbox(router: APIRouter, site: VenueSite) -> None:
             "status": status,
             "statuses": list(Status),
             "month": month,
-            "entries": _entries(site, actor, listed.entries),
-            "cursor": listed.cursor,
+            "entries": _entries(site, actor, results.entries),
+            "cursor": results.cursor,
         }
         return site.render(request, "inbox.html.j2", **context)
 
@@ -77,9 +77,11 @@ def _add_inbox(router: APIRouter, site: VenueSite) -> None:
             return show_booking(site, request, actor, booking_id, values=form)
         action, flash = _DECISIONS[form["action"]]
         try:
-            booking = site.service.bookings.decide(actor, booking_id, action, reason=reason, known=version_of(form))
+            booking = site.service.bookings.decide(
+                actor, booking_id, action, reason=reason, known_version=version_of(form)
+            )
         except RefusalError as error:
-            return refused(site, request, actor, booking_id, error, form=form, field="reason")
+            return refusal_page(site, request, actor, booking_id, error, form=form, field="reason")
         return redirect(url(request, path_of(actor, booking_id)), t(flash, name=booking.contact.full_name))
 
 
@@ -93,25 +95,25 @@ def _entries(site: VenueSite, actor: Actor, bookings: Sequence[Booking]) -> list
     reserved = {
         (event.date, slot) for month in months for event in service.calendar.events_in([month]) for slot in event.slots
     }
-    waiting = [
+    pending = [
         booking
         for month in months
         for booking in service.bookings.in_month(actor, month, Status.PENDING, MAX_PAGE_SIZE, None).entries
     ]
-    return [_entry(site.venue, booking, reserved, waiting) for booking in bookings]
+    return [_entry(site.venue, booking, reserved, pending) for booking in bookings]
 
 
 def _entry(
-    venue: Venue, booking: Booking, reserved: Set[tuple[date, str]], waiting: Sequence[Booking]
+    venue: Venue, booking: Booking, reserved: Set[tuple[date, str]], pending: Sequence[Booking]
 ) -> dict[str, Any]:
     slots = venue.durations.get(booking.duration, ())
     is_pending = booking.status is Status.PENDING
     rivals = [
-        other
-        for other in waiting
-        if other.booking_id != booking.booking_id
-        and other.date == booking.date
-        and set(slots) & set(venue.durations.get(other.duration, ()))
+        candidate
+        for candidate in pending
+        if candidate.booking_id != booking.booking_id
+        and candidate.date == booking.date
+        and set(slots) & set(venue.durations.get(candidate.duration, ()))
     ]
     return {
         "booking": booking,
@@ -132,16 +134,18 @@ def _add_records(router: APIRouter, site: VenueSite) -> None:
             "method": form.get("method", ""),
         }
         try:
-            payment = site.service.records.add_payment(actor, values, idempotent(person, form, "payment", values))
+            payment = site.service.records.add_payment(
+                actor, values, idempotent_request(person, form, "payment", values)
+            )
         except RefusalError as error:
-            return refused(site, request, actor, booking_id, error, form=form, field="reason")
+            return refusal_page(site, request, actor, booking_id, error, form=form, field="reason")
         amount = t.amount(payment.amount_cents, payment.currency)
         return redirect(url(request, f"inbox/{booking_id}#payments"), t("payment.recorded", amount=amount))
 
     @router.post("/events/{event_id}/lock-code", dependencies=[Depends(checked_form)])
     def issue(request: Request, person: Person, event_id: str) -> Response:
         site.service.records.issue_lock_code(actor_of(person), event_id)
-        booking_id = site.service.calendar.stored(event_id).booking_id
+        booking_id = site.service.calendar.get_item(event_id).booking_id
         path = f"events/{event_id}" if booking_id is None else f"inbox/{booking_id}"
         return redirect(url(request, path), site.phrases(request)("lock.issued"))
 
@@ -158,7 +162,7 @@ def _add_events(router: APIRouter, site: VenueSite) -> None:
         actor, t = actor_of(person), site.phrases(request)
         values = {name: form.get(name, "") for name in ("date", "duration", "kind", "title", "description")}
         try:
-            event = site.service.calendar.create(actor, values, idempotent(person, form, "event", values))
+            event = site.service.calendar.create(actor, values, idempotent_request(person, form, "event", values))
         except RefusalError as error:
             errors = t.field_errors(error)
             message = "" if errors else t.refusal(error)
@@ -169,14 +173,14 @@ def _add_events(router: APIRouter, site: VenueSite) -> None:
     def event(request: Request, person: Person, event_id: str) -> Response:
         actor = actor_of(person)
         require_admin(actor)
-        found_event = event_of(site.service.calendar.stored(event_id))
+        shown_event = event_of(site.service.calendar.get_item(event_id))
         code = site.service.records.lock_code(actor, event_id)
-        return site.render(request, "event.html.j2", event=found_event, lock_code=code)
+        return site.render(request, "event.html.j2", event=shown_event, lock_code=code)
 
     @router.post("/events/{event_id}/remove")
     def remove(request: Request, person: Person, event_id: str, form: Form) -> Response:
-        removed = site.service.calendar.delete(actor_of(person), event_id, version_of(form))
-        return redirect(url(request, "events"), site.phrases(request)("events.removed", title=removed.title))
+        removed_event = site.service.calendar.delete(actor_of(person), event_id, version_of(form))
+        return redirect(url(request, "events"), site.phrases(request)("events.removed", title=removed_event.title))
 
 
 def _show_events(
@@ -192,7 +196,7 @@ def _show_events(
     require_admin(actor)
     t = site.phrases(request)
     today = site.today()
-    upcoming = [event for event in site.service.calendar.upcoming() if event.is_public and event.date >= today]
+    upcoming = [event for event in site.service.calendar.upcoming_events() if event.is_public and event.date >= today]
     durations = [
         (name, f"{t.duration(name)} ({t.hours(today, site.venue.slots_of(name))})") for name in site.venue.durations
     ]
@@ -209,15 +213,15 @@ def _add_lists(router: APIRouter, site: VenueSite) -> None:
         entries: Sequence[Any] = ()
         if search:
             try:
-                user = users.by_email(actor, search)
+                user = users.find_by_email(actor, search)
                 entries = () if user is None else (user,)
             except RefusalError as error:
                 errors = site.phrases(request).field_errors(error)
                 if not errors:
                     raise
         else:
-            listed = users.all(actor, PER_PAGE, query.get("after"))
-            entries, cursor = listed.entries, listed.cursor
+            results = users.list_all(actor, PER_PAGE, query.get("after"))
+            entries, cursor = results.entries, results.cursor
         context = {"people": entries, "search": search, "errors": errors, "cursor": cursor}
         return site.render(request, "people.html.j2", **context)
 
@@ -229,10 +233,10 @@ def _add_lists(router: APIRouter, site: VenueSite) -> None:
     @router.get("/log")
     def log(request: Request, person: Person) -> Response:
         month = month_of(request.query_params.get("month")) or site.now().date().replace(day=1)
-        listed = site.service.records.audit(actor_of(person), month, PER_PAGE, request.query_params.get("after"))
+        results = site.service.records.audit(actor_of(person), month, PER_PAGE, request.query_params.get("after"))
         context = {
-            "entries": listed.entries,
-            "cursor": listed.cursor,
+            "entries": results.entries,
+            "cursor": results.cursor,
             "details": partial(_details, site.phrases(request)),
         }
         return site.render(request, "log.html.j2", month=month, **context)

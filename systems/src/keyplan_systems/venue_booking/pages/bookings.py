@@ -12,7 +12,7 @@ from starlette.responses import Response
 from keyplan.pages import redirect
 from keyplan_systems.venue_booking.api.context import person_of
 from keyplan_systems.venue_booking.base import MAX_PAGE_SIZE
-from keyplan_systems.venue_booking.domain.bookings import MOVES, Action, Booking, decide
+from keyplan_systems.venue_booking.domain.bookings import TRANSITIONS, Action, Booking, decide
 from keyplan_systems.venue_booking.domain.codes import readable_code
 from keyplan_systems.venue_booking.domain.events import Event
 from keyplan_systems.venue_booking.domain.notices import Audience
@@ -27,7 +27,7 @@ from keyplan_systems.venue_booking.pages.site import (
     VenueSite,
     actor_of,
     form_key,
-    idempotent,
+    idempotent_request,
     language_from,
     number_of,
     url,
@@ -58,10 +58,10 @@ def add_bookings(router: APIRouter, site: VenueSite) -> None:
     def send(request: Request, person: Person, form: Form) -> Response:
         values = _request_values(form)
         try:
-            sent = idempotent(person, form, "request", values)
-            booking = site.service.bookings.request(person_of(person), values, sent)
+            idempotency_request = idempotent_request(person, form, "request", values)
+            booking = site.service.bookings.request(person_of(person), values, idempotency_request)
         except RefusalError as error:
-            return _refused_request(site, request, form, error)
+            return _request_refusal_page(site, request, form, error)
         t = site.phrases(request)
         flash = t("request.sent", email=booking.contact.email)
         return redirect(url(request, f"bookings/{booking.booking_id}"), flash)
@@ -70,12 +70,12 @@ def add_bookings(router: APIRouter, site: VenueSite) -> None:
     def bookings(request: Request, person: Person) -> Response:
         actor = actor_of(person)
         cursor = request.query_params.get("after")
-        listed = site.service.bookings.of_user(actor, PER_PAGE, cursor)
-        bookings_found = site.service.bookings.several([entry.booking_id for entry in listed.entries])
+        results = site.service.bookings.of_user(actor, PER_PAGE, cursor)
+        found_bookings = site.service.bookings.get_many([entry.booking_id for entry in results.entries])
         user = site.service.users.find(person.subject)
         context = {
-            "bookings": [booking for booking in bookings_found if booking is not None],
-            "cursor": listed.cursor,
+            "bookings": [booking for booking in found_bookings if booking is not None],
+            "cursor": results.cursor,
             "stats": user.stats if user else None,
             "readable_code": readable_code,
         }
@@ -86,7 +86,7 @@ def add_bookings(router: APIRouter, site: VenueSite) -> None:
         return show_booking(site, request, actor_of(person), booking_id)
 
     @router.get("/inbox/{booking_id}")
-    def reviewed(request: Request, person: Person, booking_id: str) -> Response:
+    def review(request: Request, person: Person, booking_id: str) -> Response:
         actor = actor_of(person)
         require_admin(actor)
         return show_booking(site, request, actor, booking_id)
@@ -96,10 +96,10 @@ def add_bookings(router: APIRouter, site: VenueSite) -> None:
         actor, t = actor_of(person), site.phrases(request)
         try:
             site.service.bookings.decide(
-                actor, booking_id, Action.CANCEL, reason=form.get("cancel_reason"), known=version_of(form)
+                actor, booking_id, Action.CANCEL, reason=form.get("cancel_reason"), known_version=version_of(form)
             )
         except RefusalError as error:
-            return refused(site, request, actor, booking_id, error, form=form, field="cancel_reason")
+            return refusal_page(site, request, actor, booking_id, error, form=form, field="cancel_reason")
         return redirect(url(request, path_of(actor, booking_id)), t("booking.cancelled"))
 
 
@@ -151,7 +151,7 @@ def _request_values(form: FormFields) -> dict[str, Any]:
     }
 
 
-def _refused_request(site: VenueSite, request: Request, form: FormFields, error: RefusalError) -> Response:
+def _request_refusal_page(site: VenueSite, request: Request, form: FormFields, error: RefusalError) -> Response:
     """Return the request form with the entered values, and with error messages next to the fields."""
     t = site.phrases(request)
     errors = t.field_errors(error)
@@ -181,7 +181,7 @@ def version_of(form: FormFields) -> int | None:
     return version if isinstance(version, int) else None
 
 
-def refused(
+def refusal_page(
     site: VenueSite,
     request: Request,
     actor: Actor,
@@ -220,7 +220,7 @@ def show_booking(
     `message` is an error message for the whole page.
     """
     service, t = site.service, site.phrases(request)
-    booking = service.bookings.one(actor, booking_id)
+    booking = service.bookings.get(actor, booking_id)
     events = service.calendar.on_date(booking.date)
     blockers = [event for event in events if set(event.slots) & set(_slots(site, booking))]
     payments = service.records.payments(actor, booking_id, MAX_PAGE_SIZE, None).entries
@@ -229,7 +229,7 @@ def show_booking(
         "code": readable_code(booking.code),
         "is_owner": booking.user_id == actor.user_id,
         "is_admin": actor.is_admin,
-        "may_cancel": (booking.status, Action.CANCEL) in MOVES,
+        "may_cancel": (booking.status, Action.CANCEL) in TRANSITIONS,
         "hours": t.hours(booking.date, booking.slots or _slots(site, booking)),
         "is_conflicting": service.calendar.is_conflicting(booking, events),
         "blockers": blockers if booking.status is Status.PENDING else [],
@@ -271,12 +271,14 @@ def _sums(payments: Sequence[Payment]) -> dict[str, int]:
 
 def _for_administrators(site: VenueSite, actor: Actor, booking: Booking, reason: str) -> dict[str, Any]:
     service = site.service
-    waiting = service.bookings.in_month(actor, booking.date, Status.PENDING, MAX_PAGE_SIZE, None).entries
+    pending = service.bookings.in_month(actor, booking.date, Status.PENDING, MAX_PAGE_SIZE, None).entries
     slots = set(_slots(site, booking))
     rivals = [
-        other
-        for other in waiting
-        if other.date == booking.date and other.booking_id != booking.booking_id and slots & set(_slots(site, other))
+        candidate
+        for candidate in pending
+        if candidate.date == booking.date
+        and candidate.booking_id != booking.booking_id
+        and slots & set(_slots(site, candidate))
     ]
     audit = service.records.audit_of(actor, booking.booking_id, MAX_PAGE_SIZE, None).entries
     previews = {
@@ -292,9 +294,9 @@ def _preview(site: VenueSite, actor: Actor, booking: Booking, action: Action, re
     decision.
     """
     try:
-        written = decide(booking, action, actor, site.venue, site.now(), event_id="preview", reason=reason)
-        notice = next(notice for notice in written.notices if notice.kind.audience is Audience.CUSTOMER)
-        return _text(site.writer.write(notice, written.booking))
+        changes = decide(booking, action, actor, site.venue, site.now(), event_id="preview", reason=reason)
+        notice = next(notice for notice in changes.notices if notice.kind.audience is Audience.CUSTOMER)
+        return _letter_content(site.writer.write(notice, changes.booking))
     except RefusalError:
         return None
 
@@ -305,12 +307,12 @@ def _outbox_row(site: VenueSite, item: OutboxItem) -> dict[str, Any]:
     """
     state = {"kind": item.kind, "sent_at": item.sent_at, "failure": item.failure}
     try:
-        return {**state, **_text(site.writer.write(notice_of(item), booking_of(item.booking)))}
+        return {**state, **_letter_content(site.writer.write(notice_of(item), booking_of(item.booking)))}
     except RefusalError:
         return {**state, "subject": "", "to": "", "text": "", "language": ""}
 
 
-def _text(letter: Letter) -> dict[str, Any]:
+def _letter_content(letter: Letter) -> dict[str, Any]:
     message = letter.message
     body = message.get_body(("plain",))
     text = "" if body is None else body.get_content().replace("\r\n", "\n").strip()

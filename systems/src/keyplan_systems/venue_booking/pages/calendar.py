@@ -27,7 +27,7 @@ DAYS_PER_WEEK = 7
 
 
 @dataclass(frozen=True)
-class Cell:
+class DayCell:
     """A day in the calendar of a month."""
 
     date: date
@@ -63,12 +63,12 @@ class Cell:
         """Return the day's availability as a sentence for screen readers."""
         slots = self.availability.slots.items()
         states = [t("calendar.cell_slot", slot=t.slot(name), state=t(f"states.{state}")) for name, state in slots]
-        about = [] if self.availability.bookable else [t("calendar.over")]
-        return t("calendar.cell", date=t.day(self.date), slots=", ".join([*states, *about]))
+        notes = [] if self.availability.bookable else [t("calendar.over")]
+        return t("calendar.cell", date=t.day(self.date), slots=", ".join([*states, *notes]))
 
 
 @dataclass(frozen=True)
-class Row:
+class SlotRow:
     """A slot on the page of a day, including the event that holds it. Details that the visitor may not view are
     omitted.
     """
@@ -91,15 +91,15 @@ def add_calendar(router: APIRouter, site: VenueSite) -> None:
         query = request.query_params
         earliest, latest = site.venue.earliest_date(site.now()), site.venue.latest_date(site.now())
         day = date_of(query.get("day"))
-        month_shown = _within(month_of(query.get("month")) or day or earliest, site.today(), latest)
-        if day is not None and (day.year, day.month) != (month_shown.year, month_shown.month):
+        shown_month = _clamp_month(month_of(query.get("month")) or day or earliest, site.today(), latest)
+        if day is not None and (day.year, day.month) != (shown_month.year, shown_month.month):
             day = None
-        cells = _cells(site, month_shown)
+        cells = _cells(site, shown_month)
         t = site.phrases(request)
         context: dict[str, Any] = {
-            "month": month_shown,
-            "previous": _within(month_shown - timedelta(days=1), site.today(), latest),
-            "next": _within(month_shown + timedelta(days=32), site.today(), latest),
+            "month": shown_month,
+            "previous": _clamp_month(shown_month - timedelta(days=1), site.today(), latest),
+            "next": _clamp_month(shown_month + timedelta(days=32), site.today(), latest),
             "weeks": _weeks(cells),
             "program": [event for cell in cells for event in cell.events if event.kind is EventKind.PUBLIC_EVENT],
             "earliest": earliest,
@@ -114,7 +114,7 @@ def add_calendar(router: APIRouter, site: VenueSite) -> None:
         return site.render(request, "calendar.html.j2", **context)
 
 
-def _within(month: date, today: date, latest: date) -> date:
+def _clamp_month(month: date, today: date, latest: date) -> date:
     """Return the first day of `month` or, if the calendar does not show this month, of the nearest month that it shows.
     The calendar shows the months from one year before `today` to `latest`.
     """
@@ -122,11 +122,11 @@ def _within(month: date, today: date, latest: date) -> date:
     return max(first, min(month, latest)).replace(day=1)
 
 
-def _cells(site: VenueSite, month: date) -> list[Cell]:
+def _cells(site: VenueSite, month: date) -> list[DayCell]:
     """Return the days of a month for the calendar. Their slots are read with one query."""
     events = site.service.calendar.events_in([month])
     last = month.replace(day=monthrange(month.year, month.month)[1])
-    return [Cell(day.date, day, _on(events, day.date)) for day in _days(site, month, last, events)]
+    return [DayCell(day.date, day, _events_on(events, day.date)) for day in _days(site, month, last, events)]
 
 
 def _days(site: VenueSite, first: date, last: date, events: Sequence[Event]) -> list[DayAvailability]:
@@ -142,13 +142,13 @@ def _days(site: VenueSite, first: date, last: date, events: Sequence[Event]) -> 
     return days
 
 
-def _on(events: Sequence[Event], day: date) -> tuple[Event, ...]:
+def _events_on(events: Sequence[Event], day: date) -> tuple[Event, ...]:
     return tuple(event for event in events if event.date == day)
 
 
-def _weeks(cells: Sequence[Cell]) -> list[list[Cell | None]]:
+def _weeks(cells: Sequence[DayCell]) -> list[list[DayCell | None]]:
     """Divide the days of a month into weeks from Monday to Sunday, with None for days of other months."""
-    padded: list[Cell | None] = [*([None] * cells[0].date.weekday()), *cells]
+    padded: list[DayCell | None] = [*([None] * cells[0].date.weekday()), *cells]
     padded += [None] * (-len(padded) % DAYS_PER_WEEK)
     return [padded[start : start + DAYS_PER_WEEK] for start in range(0, len(padded), DAYS_PER_WEEK)]
 
@@ -156,31 +156,31 @@ def _weeks(cells: Sequence[Cell]) -> list[list[Cell | None]]:
 def _panel(site: VenueSite, t: Phrases, day: date, actor: Actor | None) -> dict[str, Any]:
     """Return the template values for the page of a day. The slots are read with strong consistency."""
     events = site.service.calendar.on_date(day)
-    day_shown = _days(site, day, day, events)[0]
-    waiting: list[Booking] = []
+    availability_of_day = _days(site, day, day, events)[0]
+    pending: list[Booking] = []
     if actor is not None and actor.is_admin:
-        listed = site.service.bookings.in_month(actor, day, Status.PENDING, 100, None)
-        waiting = [booking for booking in listed.entries if booking.date == day]
+        results = site.service.bookings.in_month(actor, day, Status.PENDING, 100, None)
+        pending = [booking for booking in results.entries if booking.date == day]
     return {
-        "cell": Cell(day, day_shown, tuple(events)),
-        "rows": [_row(t, day_shown, slot, events, actor) for slot in day_shown.slots],
+        "cell": DayCell(day, availability_of_day, tuple(events)),
+        "rows": [_slot_row(t, availability_of_day, slot, events, actor) for slot in availability_of_day.slots],
         "durations": [
-            (name, t.duration(name), t.hours(day, site.venue.slots_of(name))) for name in day_shown.durations
+            (name, t.duration(name), t.hours(day, site.venue.slots_of(name))) for name in availability_of_day.durations
         ],
-        "waiting": waiting,
+        "waiting": pending,
     }
 
 
-def _row(t: Phrases, day_shown: DayAvailability, slot: str, events: Sequence[Event], actor: Actor | None) -> Row:
-    hours, state = t.hours(day_shown.date, (slot,)), day_shown.slots[slot]
+def _slot_row(t: Phrases, day: DayAvailability, slot: str, events: Sequence[Event], actor: Actor | None) -> SlotRow:
+    hours, state = t.hours(day.date, (slot,)), day.slots[slot]
     event = next((event for event in events if slot in event.slots), None)
     if event is None:
-        return Row(slot, hours, state)
+        return SlotRow(slot, hours, state)
     if event.is_public:
-        return Row(slot, hours, state, event.title, event)
+        return SlotRow(slot, hours, state, event.title, event)
     if actor is not None and (actor.is_admin or event.created_by == actor.user_id):
-        return Row(slot, hours, state, event.title, event, may_open=True)
-    return Row(slot, hours, state, t("calendar.reserved"))
+        return SlotRow(slot, hours, state, event.title, event, may_open=True)
+    return SlotRow(slot, hours, state, t("calendar.reserved"))
 
 
 def _feed_addresses(request: Request, t: Phrases) -> list[dict[str, str]]:

@@ -47,7 +47,7 @@ def add_profile(router: APIRouter, site: VenueSite) -> None:
 
     @router.get("/profile")
     def profile(request: Request, person: Person) -> Response:
-        return _show(site, request, person)
+        return _profile_page(site, request, person)
 
     @router.post("/profile")
     def save(request: Request, person: Person, form: Form) -> Response:
@@ -57,27 +57,27 @@ def add_profile(router: APIRouter, site: VenueSite) -> None:
         try:
             users.change(person_of(person), values)
         except RefusalError as error:
-            return _show(site, request, person, values=form, error=error)
+            return _profile_page(site, request, person, values=form, error=error)
         return redirect(url(request, "profile"), site.phrases(request)("profile.saved"))
 
     @router.post("/profile/email")
     def claim(request: Request, person: Person, form: Form) -> Response:
         try:
-            claimed = users.request_code(person_of(person), form.get("email", ""))
+            email_claim = users.request_code(person_of(person), form.get("email", ""))
         except RefusalError as error:
-            return _show(site, request, person, values=form, error=error, field="email")
-        return redirect(url(request, "profile"), site.phrases(request)("profile.claimed", email=claimed.email))
+            return _profile_page(site, request, person, values=form, error=error, field="email")
+        return redirect(url(request, "profile"), site.phrases(request)("profile.claimed", email=email_claim.email))
 
     @router.post("/profile/code")
     def verify(request: Request, person: Person, form: Form) -> Response:
         try:
             user = users.verify(person_of(person), form.get("claim", ""), form.get("code", ""))
         except RefusalError as error:
-            return _show(site, request, person, values=form, error=error, field="code")
+            return _profile_page(site, request, person, values=form, error=error, field="code")
         return redirect(url(request, "profile"), site.phrases(request)("profile.verified", email=user.email))
 
 
-def _show(
+def _profile_page(
     site: VenueSite,
     request: Request,
     principal: Principal,
@@ -91,8 +91,8 @@ def _show(
     """
     users, t, person = site.service.users, site.phrases(request), person_of(principal)
     user = users.find(principal.subject)
-    if user is None and person.address() is not None:
-        user = users.current(person)
+    if user is None and person.verified_address() is not None:
+        user = users.get_or_create(person)
     errors: dict[str, str] = {}
     message = ""
     if error is not None:
@@ -100,7 +100,12 @@ def _show(
         message = "" if field and errors else t("profile.failed") if errors else t.refusal(error)
     notices = users.notifications(person, PER_PAGE, request.query_params.get("after"))
     status = 200 if error is None else 422
-    context = {"user": user, "actor": actor_of(principal), "codes": users.codes(person.actor), "notices": notices}
+    context = {
+        "user": user,
+        "actor": actor_of(principal),
+        "codes": users.email_claims(person.actor),
+        "notices": notices,
+    }
     return site.render(
         request, "profile.html.j2", status, **context, values=values or {}, errors=errors, message=message
     )

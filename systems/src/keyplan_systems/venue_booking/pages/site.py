@@ -91,7 +91,7 @@ def form_key() -> str:
     return secrets.token_urlsafe(16)
 
 
-def idempotent(principal: Principal, form: FormFields, name: str, values: object) -> idempotency.Request | None:
+def idempotent_request(principal: Principal, form: FormFields, name: str, values: object) -> idempotency.Request | None:
     """Return the idempotency key of a form together with a fingerprint of the form's values, or None if the form does
     not contain a valid key.
 

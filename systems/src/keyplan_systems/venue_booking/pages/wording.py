@@ -46,22 +46,22 @@ class Phrases:
 
     def __call__(self, name: str, /, **values: Any) -> str:
         """Return a phrase with the values inserted. Raises KeyError for an unknown name."""
-        found: Any = page_texts(self.language)
+        phrase: Any = page_texts(self.language)
         for part in name.split("."):
-            found = found[part]
-        if isinstance(found, Mapping):
+            phrase = phrase[part]
+        if isinstance(phrase, Mapping):
             category = Locale.parse(self.locale).plural_form(values["count"])
-            found = found.get(category, found["other"])
-        text: str = found
+            phrase = phrase.get(category, phrase["other"])
+        text: str = phrase
         return text.format_map(values)
 
     def has(self, name: str) -> bool:
         """Return True if a phrase with this name exists."""
-        found: Any = page_texts(self.language)
+        phrase: Any = page_texts(self.language)
         for part in name.split("."):
-            if not isinstance(found, Mapping) or part not in found:
+            if not isinstance(phrase, Mapping) or part not in phrase:
                 return False
-            found = found[part]
+            phrase = phrase[part]
         return True
 
     def day(self, day: date, style: str = "full") -> str:
@@ -92,8 +92,8 @@ class Phrases:
 
     def duration(self, name: str) -> str:
         """Return the displayed name of a duration. It is the same name as in emails."""
-        found: str = load_texts(self.language)["durations"].get(name, _plain(name))
-        return found[:1].upper() + found[1:]
+        name_text: str = load_texts(self.language)["durations"].get(name, _plain(name))
+        return name_text[:1].upper() + name_text[1:]
 
     def hours(self, day: date, slots: Sequence[str]) -> str:
         """Format the time from the start of the first slot to the end of the last slot, such as 14:00-20:00.
@@ -102,9 +102,9 @@ class Phrases:
         """
         if not slots or any(name not in self.venue.slot_names for name in slots):
             return ""
-        starts, ends = self.venue.span(day, tuple(slots))
-        closes = "24:00" if ends.date() > day else format_time(ends.timetz(), "HH:mm", locale=self.locale)
-        return f"{format_time(starts.timetz(), 'HH:mm', locale=self.locale)}-{closes}"
+        start, end = self.venue.span(day, tuple(slots))
+        end_text = "24:00" if end.date() > day else format_time(end.timetz(), "HH:mm", locale=self.locale)
+        return f"{format_time(start.timetz(), 'HH:mm', locale=self.locale)}-{end_text}"
 
     def amount(self, cents: int, currency: str) -> str:
         """Format an amount of money, given in hundredths of the currency unit."""
@@ -143,9 +143,9 @@ class Phrases:
         """Return the translated messages of a domain error, as a mapping from the name of each form field to its
         message.
         """
-        found = error.details.get("fields")
-        if isinstance(found, Mapping):
-            return {_form_name(name): self._field(_form_name(name), message) for name, message in found.items()}
+        messages = error.details.get("fields")
+        if isinstance(messages, Mapping):
+            return {_form_name(name): self._field(_form_name(name), message) for name, message in messages.items()}
         if "slots" in error.details:
             return {"duration": self.refusal(error)}
         field = error.details.get("field")
@@ -187,16 +187,18 @@ def page_texts(language: Language) -> Mapping[str, Any]:
 
 def language_of(request: Request) -> Language:
     """Return the language in which the page for a request is shown."""
-    chosen = request.cookies.get(COOKIE, "")
-    if chosen in list(Language):
-        return Language(chosen)
-    accepted = _accepted(request.headers.get("accept-language", ""))
-    return Language(negotiate_locale(accepted, [language.value for language in Language], sep="-") or Language.ITALIAN)
+    selected_language = request.cookies.get(COOKIE, "")
+    if selected_language in list(Language):
+        return Language(selected_language)
+    accepted_languages = _accepted_languages(request.headers.get("accept-language", ""))
+    return Language(
+        negotiate_locale(accepted_languages, [language.value for language in Language], sep="-") or Language.ITALIAN
+    )
 
 
-def _accepted(header: str) -> list[str]:
+def _accepted_languages(header: str) -> list[str]:
     """Return the languages in an Accept-Language header, most preferred first (RFC 9110, section 12.5.4)."""
-    weighed: list[tuple[float, str]] = []
+    weighted_languages: list[tuple[float, str]] = []
     for entry in header.split(","):
         tag, _, parameter = entry.strip().partition(";")
         try:
@@ -204,8 +206,8 @@ def _accepted(header: str) -> list[str]:
         except ValueError:
             continue
         if weight > 0 and tag.replace("-", "").isalnum():
-            weighed.append((weight, tag.partition("-")[0].lower()))
-    return [tag for _, tag in sorted(weighed, key=lambda entry: -entry[0])]
+            weighted_languages.append((weight, tag.partition("-")[0].lower()))
+    return [tag for _, tag in sorted(weighted_languages, key=lambda entry: -entry[0])]
 
 
 def shared_wording(request: Request) -> Wording:
