@@ -12,10 +12,10 @@ from keyplan import Claim
 from keyplan.check.claims import (
     ClaimedPrice,
     ClaimedUnits,
-    milliseconds_of,
-    price_of,
-    units_of,
-    year_and_month_of,
+    parse_milliseconds,
+    parse_price,
+    parse_units,
+    parse_year_and_month,
 )
 from keyplan.design.errors import line_number
 
@@ -27,18 +27,18 @@ from keyplan.design.errors import line_number
         ("~1-5 RCU depending on result size", ClaimedUnits("read", 1, 5)),
         ("1\u20135 RCU", ClaimedUnits("read", 1, 5)),
         ("50 to 1,200 RRU", ClaimedUnits("read", 50, 1200)),
-        ("1.5 WCU per item", ClaimedUnits("write", 1.5, 1.5, each=True)),
+        ("1.5 WCU per item", ClaimedUnits("write", 1.5, 1.5, per_item=True)),
         ("2 write units", ClaimedUnits("write", 2, 2)),
         ("1 write capacity unit", ClaimedUnits("write", 1, 1)),
     ],
 )
 def test_units_are_parsed_in_common_notations(text: str, units: ClaimedUnits) -> None:
-    assert units_of(text) == units
+    assert parse_units(text) == units
 
 
 @pytest.mark.parametrize("text", ["", "fast", "5 requests", "RCU", "about two units", "$0.25 per million reads"])
 def test_text_without_units_is_not_a_claim_of_units(text: str) -> None:
-    assert units_of(text) is None
+    assert parse_units(text) is None
 
 
 @given(
@@ -48,9 +48,9 @@ def test_text_without_units_is_not_a_claim_of_units(text: str) -> None:
 )
 def test_a_range_of_units_is_parsed(low: float, more: float, words: tuple[str, str]) -> None:
     high = low + more
-    units = units_of(f"costs {low:,} - {high:,} {words[0]} each")
+    units = parse_units(f"costs {low:,} - {high:,} {words[0]} each")
     assert units is not None
-    assert (units.what, units.low, units.high) == (words[1], float(low), float(high))
+    assert (units.kind, units.low, units.high) == (words[1], float(low), float(high))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_range_of_units_is_parsed(low: float, more: float, words: tuple[str, s
     ],
 )
 def test_prices_per_million_requests_are_parsed(text: str, price: ClaimedPrice | None) -> None:
-    assert price_of(text) == price
+    assert parse_price(text) == price
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_prices_per_million_requests_are_parsed(text: str, price: ClaimedPrice |
     ],
 )
 def test_the_longest_claimed_time_is_parsed(text: str, most: float | None) -> None:
-    assert milliseconds_of(text) == most
+    assert parse_milliseconds(text) == most
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_the_longest_claimed_time_is_parsed(text: str, most: float | None) -> No
     [("pricing page, 2023-05", (2023, 5)), ("a blog of 2022", (2022, 12)), ("page 12", None), ("", None)],
 )
 def test_the_date_of_a_source_is_parsed(source: str, when: tuple[int, int] | None) -> None:
-    assert year_and_month_of(source) == when
+    assert parse_year_and_month(source) == when
 
 
 def test_a_claim_has_the_line_of_its_declaration() -> None:

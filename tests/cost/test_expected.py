@@ -574,11 +574,11 @@ def test_the_repetitions_of_a_transaction_step_are_declared_or_assumed() -> None
     def open_five(accounts: list[Account]) -> list[WriteCall[Account]]:
         return [open_account(each(accounts))]
 
-    assert (expected(open_some).units.written, expected(open_some).guesses) == (
+    assert (expected(open_some).units.total_write, expected(open_some).guesses) == (
         2,
         ("open_some repeats open_account once",),
     )
-    assert (expected(open_five).units.written, expected(open_five).guesses) == (10, ())
+    assert (expected(open_five).units.total_write, expected(open_five).guesses) == (10, ())
 
 
 def test_a_replacement_moves_only_keys_with_fields_outside_the_primary_key() -> None:
@@ -714,7 +714,7 @@ def test_writes_with_unique_values_are_transactions_with_their_sentinels(
     pattern: Pattern[..., Any], read: float, written: float
 ) -> None:
     units = expected(pattern).units
-    assert (units.read, units.written) == (read, written)
+    assert (units.read, units.total_write) == (read, written)
 
 
 def test_a_first_unique_value_releases_no_other() -> None:
@@ -738,7 +738,7 @@ def test_a_first_unique_value_releases_no_other() -> None:
     def number_known(bill: str, number: str) -> ItemWrite:
         return item(bill=bill).set(number=number).assuming(number=None)
 
-    assert [expected(pattern).units.written for pattern in (renumber, number_it, number_known)] == [6, 4, 4]
+    assert [expected(pattern).units.total_write for pattern in (renumber, number_it, number_known)] == [6, 4, 4]
 
 
 def test_a_batch_writes_its_declared_number_of_items_and_other_writes_one() -> None:
@@ -760,7 +760,7 @@ def test_a_batch_writes_its_declared_number_of_items_and_other_writes_one() -> N
     def keep_one(mark: Mark) -> ItemWrite:
         return item(mark)
 
-    assert [expected(pattern).units.written for pattern in (keep, keep_some, keep_one)] == [100, 4, 4]
+    assert [expected(pattern).units.total_write for pattern in (keep, keep_some, keep_one)] == [100, 4, 4]
 
 
 def test_a_large_item_read_before_a_write_is_charged_in_blocks() -> None:
@@ -776,7 +776,7 @@ def test_a_large_item_read_before_a_write_is_charged_in_blocks() -> None:
         return item(file)
 
     units = expected(keep).units
-    assert (units.read, units.written) == (3, 2 * (9 + 1)), "4 KB a block; twice 1 KB a block and the sentinel"
+    assert (units.read, units.total_write) == (3, 2 * (9 + 1)), "4 KB a block; twice 1 KB a block and the sentinel"
 
 
 def test_the_number_of_pages_follows_from_the_megabytes_read() -> None:

@@ -90,12 +90,12 @@ def design(billing: OnDemand | Provisioned) -> Design:
 def test_the_monthly_on_demand_cost_is_requests_times_units_times_price() -> None:
     costs = estimate(design(OnDemand()), book())
     by_name = {cost.name: cost for cost in costs.patterns}
-    assert by_name["write"].expected.units.written == 2  # the item and its entry
+    assert by_name["write"].expected.units.total_write == 2  # the item and its entry
     assert by_name["write"].requests == pytest.approx(2 * 0.625)
     assert by_name["read"].requests == pytest.approx(2 * 0.5 * 0.125)
     assert by_name["of_owner"].expected.evaluated == 100  # a million notes of ten thousand owners
     assert by_name["of_owner"].expected.units.read == 12.5  # 100 kB in blocks of 4 KiB, eventually consistent
-    assert by_name["move"].expected.units.written == 3  # the item, the entry it leaves, the entry it makes
+    assert by_name["move"].expected.units.total_write == 3  # the item, the entry it leaves, the entry it makes
     (table,) = costs.tables
     assert table.requests == pytest.approx(sum(cost.requests for cost in costs.patterns))
     assert table.storage == pytest.approx(2 * 1100 * 1_000_000 / 1e9 * 0.25)

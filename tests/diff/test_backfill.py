@@ -297,7 +297,7 @@ def test_a_copied_table_is_written_with_all_its_indexes(tmp_path: Path) -> None:
             )
     assert meter.units == {"shop": 4 * COUNT, "shops": 4 * COUNT, "all": 2 * COUNT, "by_city": COUNT}
     assert (backfill.checks, backfill.write, backfill.indexes) == (4 * COUNT, 4 * COUNT, {"all": 80, "by_city": 40})
-    assert backfill.written == sum(meter.units.values())
+    assert backfill.total_write == sum(meter.units.values())
 
 
 def test_provisioned_capacity_costs_nothing_more_and_determines_the_duration(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_undeclared_numbers_are_reported_as_missing(tmp_path: Path) -> None:
         tmp_path, changed((items, "")), changed((items, ""), ("    text: str", "    text: str\n    name: str"))
     )
     (backfill,) = comparison.backfills
-    assert (backfill.items, backfill.written, backfill.unknown) == (0, 0, ("Shop",))
+    assert (backfill.items, backfill.total_write, backfill.unknown) == (0, 0, ("Shop",))
 
 
 def test_cleanup_is_a_separate_pass(tmp_path: Path) -> None:

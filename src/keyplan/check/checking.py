@@ -37,7 +37,7 @@ def _load_rules() -> dict[str, tuple[Rule[Any], ...]]:
 
 FAMILIES: dict[str, tuple[Rule[Any], ...]] = _load_rules()
 """All rules, grouped by the title of their family, such as "Keys and templates"."""
-PAGES: dict[str, Rule[Any]] = {rule.code: rule for own in FAMILIES.values() for rule in own}
+PAGES: dict[str, Rule[Any]] = {rule.code: rule for family_rules in FAMILIES.values() for rule in family_rules}
 """All rules, by rule code."""
 RULES: dict[str, Rule[Subject]] = {code: rule for code, rule in PAGES.items() if not code.startswith(_CHANGE_CODES)}
 """The rules that examine one design."""
@@ -73,11 +73,9 @@ def check(design: Design, rules: Iterable[Rule[Subject]] | None = None, *, refus
     finding. If `refusals` is not empty, rules that report missing declarations are skipped.
     """
     subject = Subject(design)
-    selected_rules = [
-        rule for rule in (RULES.values() if rules is None else rules) if not (refusals and rule.of_absence)
-    ]
+    active_rules = [rule for rule in (RULES.values() if rules is None else rules) if not (refusals and rule.of_absence)]
     findings = [_refusal_finding(refusal, design) for refusal in refusals]
-    findings += [finding for rule in selected_rules for finding in rule.check(subject)]
+    findings += [finding for rule in active_rules for finding in rule.check(subject)]
     # Only a comparison of two designs shows whether a suppression of a change rule is used.
     suppressions = (
         [suppression for suppression in design.suppressed if suppression.code not in CHANGE_RULES]
@@ -98,8 +96,8 @@ def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | Non
 
     In the report, findings that the new design suppresses are separate from the other findings.
     """
-    selected_rules = CHANGE_RULES.values() if rules is None else rules
-    findings = [finding for rule in selected_rules for finding in rule.check(comparison)]
+    active_rules = CHANGE_RULES.values() if rules is None else rules
+    findings = [finding for rule in active_rules for finding in rule.check(comparison)]
     design = comparison.new
     suppressions = (
         [suppression for suppression in design.suppressed if suppression.code in CHANGE_RULES] if rules is None else []
@@ -150,10 +148,10 @@ def _suppression(finding: Finding, design: Design) -> Suppression | None:
 
 
 def _suppression_findings(
-    design: Design, suppressions: list[Suppression], used: list[Suppression], names: Collection[str]
+    design: Design, suppressions: list[Suppression], used_suppressions: list[Suppression], names: Collection[str]
 ) -> Iterator[Finding]:
     for suppression in suppressions:
-        if suppression not in used:
+        if suppression not in used_suppressions:
             problem, fix = _unused_suppression(suppression, names)
             yield Finding(UNUSED_SUPPRESSION, "warning", suppression.on or design.name, problem, fix, suppression.place)
         if len(suppression.reason.split()) < _MIN_REASON_WORDS:

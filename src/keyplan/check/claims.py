@@ -12,17 +12,17 @@ from keyplan.design.declaring.patterns import Pattern
 from keyplan.design.errors import Place
 from keyplan.design.workload import Claim
 
-Capacity = Literal["read", "write"]
+CapacityKind = Literal["read", "write"]
 
 
 @dataclass(frozen=True)
 class ClaimedUnits:
     """A number or range of capacity units that a published claim about a design states."""
 
-    what: Capacity
+    kind: CapacityKind
     low: float
     high: float
-    each: bool = False
+    per_item: bool = False
     """True if the claim states the capacity units for each item, False if it states them for the whole request."""
 
 
@@ -30,7 +30,7 @@ class ClaimedUnits:
 class ClaimedPrice:
     """A price that a published claim about a design states, in dollars per million requests."""
 
-    what: Capacity
+    kind: CapacityKind
     per_million: float
 
 
@@ -49,7 +49,7 @@ _DATE = re.compile(r"\b(20\d\d)(?:-(\d\d))?\b")
 SINGLE_DIGIT_MS = 10
 
 
-def units_of(text: str) -> ClaimedUnits | None:
+def parse_units(text: str) -> ClaimedUnits | None:
     """Parse the capacity units in the text of a claim, such as "0.5 RCU", "~1-5 RCU", "1.5 WCU per item" or "2 write
     units". Return None if the text does not contain capacity units.
     """
@@ -62,7 +62,7 @@ def units_of(text: str) -> ClaimedUnits | None:
     return ClaimedUnits("read" if first.startswith("r") else "write", low, high, bool(match["each"]))
 
 
-def price_of(text: str) -> ClaimedPrice | None:
+def parse_price(text: str) -> ClaimedPrice | None:
     """Parse the price per million requests in the text of a claim, such as "$0.25 per million reads". Return None if
     the text contains no price.
     """
@@ -72,7 +72,7 @@ def price_of(text: str) -> ClaimedPrice | None:
     return ClaimedPrice("read" if match[2].lower() == "read" else "write", _number(match[1]))
 
 
-def milliseconds_of(text: str) -> float | None:
+def parse_milliseconds(text: str) -> float | None:
     """Return the maximum latency in the text of a claim, in milliseconds, or None if the text contains none.
     "single-digit ms" counts as 10.
     """
@@ -82,7 +82,7 @@ def milliseconds_of(text: str) -> float | None:
     return float(match[1]) if match[1] else float(SINGLE_DIGIT_MS)
 
 
-def year_and_month_of(text: str) -> tuple[int, int] | None:
+def parse_year_and_month(text: str) -> tuple[int, int] | None:
     """Parse the year and month in the source of a claim, such as "pricing page, 2026-08". If the source contains only a
     year, the month is December. Return None if it contains no year.
     """
@@ -99,7 +99,7 @@ def all_claims(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
     for name, claim in design_claims(subject):
         yield name, claim, claim.place
     for pattern, claim in pattern_claims(subject):
-        yield pattern.name, claim, place_of(pattern)
+        yield pattern.name, claim, claim_place(pattern)
 
 
 def design_claims(subject: Subject) -> Iterator[tuple[str, Claim]]:
@@ -112,7 +112,7 @@ def pattern_claims(subject: Subject) -> Iterator[tuple[Pattern[..., object], Cla
     return ((pattern, claim) for pattern in subject.design.patterns for claim in pattern.facts.claims)
 
 
-def place_of(pattern: Pattern[..., object]) -> Place:
+def claim_place(pattern: Pattern[..., object]) -> Place:
     """Return the source location of the `claims=` argument of a pattern.
 
     Several patterns can share a claim, so the location of the claim does not identify the pattern.

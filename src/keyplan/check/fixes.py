@@ -38,7 +38,7 @@ number.
 
 
 @dataclass(frozen=True)
-class Change:
+class OptionChange:
     """A change to an option in the call that declares a table or an index."""
 
     finding: Finding
@@ -77,8 +77,8 @@ class Fixes:
     """
 
     edits: tuple[FileEdit, ...]
-    applied: tuple[Change, ...]
-    refused: tuple[tuple[Change, str], ...]
+    applied: tuple[OptionChange, ...]
+    refused: tuple[tuple[OptionChange, str], ...]
     """The changes to the source code that cannot be made, each with the reason."""
 
     def write(self) -> None:
@@ -93,7 +93,7 @@ class _RefusedError(Exception):
 
 def plan_fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
     """Return the edits to source files that fix the findings in the reports. The files are not written."""
-    files: dict[str, list[Change]] = {}
+    files: dict[str, list[OptionChange]] = {}
     shared: Counter[_Site] = Counter()
     for design, report in reports:
         shared |= Counter(_site(place) for place in _declarations(design))
@@ -102,8 +102,8 @@ def plan_fixes(reports: Iterable[tuple[Design, Report]]) -> Fixes:
                 change for merged_finding in (finding, *finding.alike) for change in _changes(design, merged_finding)
             ):
                 files.setdefault(change.place.file, []).append(change)
-    applicable: list[Change] = []
-    refused: list[tuple[Change, str]] = []
+    applicable: list[OptionChange] = []
+    refused: list[tuple[OptionChange, str]] = []
     edits = []
     for name, changes in files.items():
         source = None
@@ -132,9 +132,9 @@ def _site(place: Place) -> _Site:
     return place.file, span or place.line
 
 
-def _merge_changes(changes: Iterable[Change]) -> list[Change]:
+def _merge_changes(changes: Iterable[OptionChange]) -> list[OptionChange]:
     """Merge changes to the same option of a call into one change that adds all their attributes."""
-    merged: dict[tuple[_Site, str], Change] = {}
+    merged: dict[tuple[_Site, str], OptionChange] = {}
     for change in changes:
         key = _site(change.place), change.option
         earlier = merged.get(key, change)
@@ -143,16 +143,16 @@ def _merge_changes(changes: Iterable[Change]) -> list[Change]:
     return list(merged.values())
 
 
-def _changes(design: Design, finding: Finding) -> Iterator[Change]:
+def _changes(design: Design, finding: Finding) -> Iterator[OptionChange]:
     if finding.code in _FLAGS:
-        yield Change(finding, f"table {finding.subject}", finding.place, _FLAGS[finding.code])
+        yield OptionChange(finding, f"table {finding.subject}", finding.place, _FLAGS[finding.code])
     elif finding.code in _PROJECTIONS:
         for pattern in design.patterns:
             index = pattern.plan.index
             if pattern.name != finding.subject or index is None or index.project in {"all", None}:
                 continue
             if attributes := tuple(dict.fromkeys(_unprojected_attributes(pattern.plan))):
-                yield Change(finding, f"index {index.name}", index.place, "project", attributes)
+                yield OptionChange(finding, f"index {index.name}", index.place, "project", attributes)
 
 
 def _unprojected_attributes(plan: Plan) -> Iterator[str]:
@@ -211,7 +211,7 @@ class _Source:
             end = stop
         return FileEdit(self.path, self.contents, "".join([*parts, self.text[end:]]).encode(self.encoding))
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: OptionChange) -> None:
         """Add the replacements that make a change. Raises _RefusedError if the change cannot be made."""
         call = self._call(change.place)
         keyword = next((argument for argument in call.keywords if argument.arg == change.option), None)

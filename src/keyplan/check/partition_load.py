@@ -117,20 +117,20 @@ def key_share(
     parts: Sequence[BoundKeyAttribute],
     entity: EntitySpec,
     sources: Mapping[str, Source],
-    others: Sequence[EntitySpec] = (),
+    other_entities: Sequence[EntitySpec] = (),
     *,
     skews: Mapping[str, float] = MappingProxyType({}),
 ) -> float | None:
     """Return the share of the load that the most used key with these attributes receives, or None if it is unknown.
 
     The share is 1 for a constant key and 1/n for n keys with equal load. If the key contains all key fields of the
-    entity, or of one of `others`, and the distribution of their values is unknown, the load is assumed to be equal for
-    all items of that entity. `sources` contains the parameter or constant from which a call takes the value of a field.
-    `skews` contains the shares of the most frequent field values that other entities declare.
+    entity, or of one of `other_entities`, and the distribution of their values is unknown, the load is assumed to be
+    equal for all items of that entity. `sources` contains the parameter or constant from which a call takes the value
+    of a field. `skews` contains the shares of the most frequent field values that other entities declare.
     """
     shares = _field_shares(parts, entity, sources, skews)
     total = 1.0
-    for owner in sorted((entity, *others), key=lambda index_key: -len(index_key.key.fields)):
+    for owner in sorted((entity, *other_entities), key=lambda index_key: -len(index_key.key.fields)):
         names = owner.key.fields
         if owner.volume is None or not all(name in shares and same_field(owner, entity, name) for name in names):
             continue

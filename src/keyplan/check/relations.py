@@ -19,7 +19,7 @@ from keyplan.design.keys.entity_keys import key_text
 from keyplan.design.planning.plan import Plan
 
 
-def belongs(child: EntitySpec, owner: EntitySpec) -> bool:
+def belongs_to(child: EntitySpec, owner: EntitySpec) -> bool:
     """Return True if the key of `child` contains all key fields of `owner` and at least one more.
 
     If the owner's key has only one field, the field in the key of `child` could refer to a third entity. In this case,

@@ -65,7 +65,7 @@ def _finding_text(finding: Finding, *similar: Finding) -> str:
     elif similar:
         lines.append("likewise")
     for similar_finding in similar:
-        lines.append(f"  --> {_line(similar_finding.place)}: {_differing(similar_finding, finding)}")
+        lines.append(f"  --> {_line(similar_finding.place)}: {_distinct_text(similar_finding, finding)}")
         if similar_finding.fix != finding.fix:
             lines.append(f"      fix: {similar_finding.fix}")
     lines.append(f"more: keyplan rule {finding.code}")
@@ -81,7 +81,7 @@ def _line(place: Place) -> str:
     return f"{place.display_path}:{line_number(place)}"
 
 
-def _differing(finding: Finding, first: Finding) -> str:
+def _distinct_text(finding: Finding, first: Finding) -> str:
     """Return the problem of a finding. If the text after its first colon is the same as in the problem of `first`,
     return only the text before the colon.
     """

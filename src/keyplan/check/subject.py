@@ -80,7 +80,7 @@ class Subject:
         return book()
 
     @cached_property
-    def month(self) -> Estimate:
+    def estimate(self) -> Estimate:
         """The estimated monthly cost of the design, at the prices in `book`."""
         return estimate(self.design, self.book)
 

@@ -133,7 +133,7 @@ def _json(estimate: Estimate, load: Load) -> dict[str, object]:
                 "name": cost.name,
                 "table": cost.table,
                 "read_units": cost.expected.units.read,
-                "write_units": cost.expected.units.written,
+                "write_units": cost.expected.units.total_write,
                 "is_counted": cost.expected.is_counted,
                 "calls": cost.calls,
                 "monthly_cost": cost.requests,
@@ -235,8 +235,8 @@ def _patterns(estimate: Estimate) -> str:
     rows: dict[str, list[tuple[str, ...]]] = {}
     for cost in sorted(estimate.patterns, key=lambda row: -row.requests):
         units = cost.expected.units
-        of_indexes = units.written - units.write
-        written = _number(units.written) + (f" ({_number(of_indexes)})" if of_indexes else "")
+        of_indexes = units.total_write - units.write
+        written = _number(units.total_write) + (f" ({_number(of_indexes)})" if of_indexes else "")
         mark = "" if cost.expected.is_counted else "~"
         figures = mark + _number(units.read), written, f"{cost.calls:,.0f}"
         dollars = f"{cost.per_million:,.2f}", f"{cost.requests:,.2f}"

@@ -14,7 +14,7 @@ from keyplan.cost.expected import Expected, expected, steps_of
 from keyplan.cost.prices import GB, HOURS_PER_MONTH, PriceBook
 from keyplan.cost.selectivity import share_in_index
 from keyplan.cost.sizes import AS_DECLARED as SIZES_AS_DECLARED
-from keyplan.cost.sizes import Growth, count_of, entry_size, grown
+from keyplan.cost.sizes import Growth, applied_growth, count_of, entry_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.design.declaring.design import Design
 from keyplan.design.declaring.patterns import Pattern
@@ -152,7 +152,7 @@ def estimate(design: Design, book: PriceBook, load: Load = AS_DECLARED) -> Estim
 
     `load` changes the declared values. Raises ValueError if `load` contains the name of an unknown pattern.
     """
-    with grown(load.growth):
+    with applied_growth(load.growth):
         return _estimate(design, book, load)
 
 
@@ -188,7 +188,7 @@ def price_of_call(pattern: Pattern[..., object], expectation: Expected, book: Pr
     for table_class, units in steps or [(plan.schema.table_class, expectation.units)]:
         by_class.setdefault(table_class, []).append(units)
     sums = {table_class: sum_of(units) for table_class, units in by_class.items()}
-    return sum(book.on_demand(units.read, units.written, table_class) for table_class, units in sums.items())
+    return sum(book.on_demand(units.read, units.total_write, table_class) for table_class, units in sums.items())
 
 
 def _table_cost(design: Design, table: Table, book: PriceBook, load: Load) -> TableCost:

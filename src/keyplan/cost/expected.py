@@ -127,7 +127,9 @@ def _range_read(plan: Plan, facts: Facts) -> Expected:
     if limit is not None and (plan.filter is None or plan.limit) and declared is None:
         evaluated = max(evaluated, requests * min(limit, _items_per_partition(plan, sum(matches.values()), requests)))
     total_bytes = evaluated * _average_bytes(plan, {**matches, **incidental})
-    read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
+    read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetch_read_units(
+        plan, evaluated
+    )
     hydrated = returned * _whole_item_units(plan) if plan.hydrated else 0.0
     return Expected(Units(read=read + hydrated), evaluated, returned, tuple(dict.fromkeys(guesses)), hydrated)
 
@@ -142,10 +144,12 @@ def _filtered_counts(plan: Plan, matching_items: float) -> tuple[float, float]:
     returned = matching_items if share is None else matching_items * share
     if plan.limit is None:
         return matching_items, returned
-    return min(matching_items, read_for(plan.limit, share) if share else matching_items), min(returned, plan.limit)
+    return min(matching_items, items_read_for(plan.limit, share) if share else matching_items), min(
+        returned, plan.limit
+    )
 
 
-def read_for(limit: int, share: float) -> float:
+def items_read_for(limit: int, share: float) -> float:
     """Return how many items must be read until `limit` of them pass a filter. `share` is the share of items that pass
     it.
 
@@ -170,7 +174,7 @@ def _filters_everything(plan: Plan) -> bool:
     return plan.filter is not None and plan.limit is None and plan.page_size is None and not in_range
 
 
-def fetches(plan: Plan, evaluated: float) -> float:
+def fetch_read_units(plan: Plan, evaluated: float) -> float:
     """Return the read units for fetching items from the table in a query on a local index.
 
     DynamoDB fetches items if the query needs attributes that the index does not project. `evaluated` is the number of

@@ -46,7 +46,7 @@ _GROWTH: ContextVar[Growth] = ContextVar("growth", default=AS_DECLARED)
 
 
 @contextmanager
-def grown(growth: Growth) -> Iterator[None]:
+def applied_growth(growth: Growth) -> Iterator[None]:
     """Multiply the declared item counts and sizes by the factors in `growth`, for all estimates within the block."""
     token = _GROWTH.set(growth)
     try:
@@ -56,7 +56,7 @@ def grown(growth: Growth) -> Iterator[None]:
 
 
 def count_of(volume: Volume) -> float:
-    """Return the declared number of items. Within a `grown` block, it is multiplied by the block's factor."""
+    """Return the declared number of items. Within a `applied_growth` block, it is multiplied by the block's factor."""
     return volume.count * _GROWTH.get().items
 
 

@@ -34,7 +34,7 @@ class Units:
     """Write units by index name. Indexes without write units are omitted."""
 
     @property
-    def written(self) -> float:
+    def total_write(self) -> float:
         """Return the write units on the table and all its indexes."""
         return self.write + sum(self.indexes.values())
 

@@ -25,14 +25,14 @@ that owns the value. Writing it uses one write unit.
 """
 
 
-def seconds_of(
-    table_units: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
+def backfill_seconds(
+    table_units: float, indexes: Mapping[str, float], schema: Schema, estimate: Estimate, before: Schema | None = None
 ) -> float | None:
     """Return how many seconds it takes to use the given write units on a table and its indexes. Return None if one of
     them has no spare capacity.
 
     `table_units` is the number of write units on the table. `indexes` contains the write units on each index, by index
-    name. Local indexes use the capacity of the table. `month` contains the declared load, which reduces the spare
+    name. Local indexes use the capacity of the table. `estimate` contains the declared load, which reduces the spare
     capacity. `before` is the table in the old design, whose provisioned capacity is used if it is higher.
     """
     table_total, index_totals = table_units, {}
@@ -42,9 +42,9 @@ def seconds_of(
             table_total += units
         else:
             index_totals[name] = units
-    return longest(
-        _duration(units, _spare_capacity(schema, month, holder, before))
-        for holder, units in ((None, table_total), *index_totals.items())
+    return longest_duration(
+        _duration(units, _spare_capacity(schema, estimate, index_name, before))
+        for index_name, units in ((None, table_total), *index_totals.items())
     )
 
 
@@ -57,21 +57,21 @@ def _duration(units: float, available: float) -> float | None:
     return units / available if available > 0 else None
 
 
-def longest(times: Iterable[float | None]) -> float | None:
+def longest_duration(times: Iterable[float | None]) -> float | None:
     """Return the longest of several durations, or None if one of them is None."""
     known_times = list(times)
     ended = [time for time in known_times if time is not None]
     return max(ended) if len(ended) == len(known_times) else None
 
 
-def _spare_capacity(schema: Schema, month: Estimate, index: str | None, before: Schema | None) -> float:
+def _spare_capacity(schema: Schema, estimate: Estimate, index: str | None, before: Schema | None) -> float:
     """Return the write units per second of a table or index that remain after the average declared load.
 
     For on-demand capacity, the initial throughput is used, although DynamoDB increases it over time. Provisioned
     capacity is assumed to be increased before a backfill and decreased after it.
     """
     name = schema.name if index is None else f"{schema.name}/{index}"
-    load = sum(part.write for table in month.tables for part in table.parts if part.name == name)
+    load = sum(part.write for table in estimate.tables for part in table.parts if part.name == name)
     capacity = _write_capacity(schema, index)
     if before is not None and before.provisioned and schema.provisioned:
         capacity = max(capacity, _write_capacity(before, index))
@@ -84,7 +84,7 @@ def _write_capacity(schema: Schema, index: str | None) -> float:
     return billing.write if isinstance(billing, Provisioned) else billing.served[1]
 
 
-def price_of(write: float, read: float, schema: Schema, book: PriceBook) -> float:
+def backfill_price(write: float, read: float, schema: Schema, book: PriceBook) -> float:
     """Return the on-demand price of `write` write units and `read` read units in dollars. Return 0 for a table with
     provisioned capacity.
     """
@@ -125,27 +125,27 @@ class Backfill:
     """True if the backfill deletes items that no version of the program reads. It then runs after the rollout."""
 
     @property
-    def written(self) -> float:
+    def total_write(self) -> float:
         """Return the total number of write units that the backfill uses on tables and indexes."""
         return self.write + sum(self.indexes.values()) + self.checks
 
 
-def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
+def count_of(spec: EntitySpec, counterpart: EntitySpec | None = None) -> int | None:
     """Return the declared number of an entity's items, or None.
 
     If the entity does not declare a number, use the number of the same entity in the other design.
     """
-    items = spec.volume or (None if other is None else other.volume)
+    items = spec.volume or (None if counterpart is None else counterpart.volume)
     return None if items is None else items.count
 
 
-def _sized_entity(spec: EntitySpec, other: EntitySpec | None) -> EntitySpec:
+def _sized_entity(spec: EntitySpec, counterpart: EntitySpec | None) -> EntitySpec:
     """Return the entity `spec`. If it does not declare how many items it has, return a copy with the numbers that
-    `other` declares.
+    `counterpart` declares.
 
-    `other` is the same entity in the other design.
+    `counterpart` is the same entity in the other design.
     """
-    return spec if spec.volume is not None or other is None else replace(spec, volume=other.volume)
+    return spec if spec.volume is not None or counterpart is None else replace(spec, volume=counterpart.volume)
 
 
 def estimate_backfill(
@@ -161,7 +161,7 @@ def estimate_backfill(
     return None
 
 
-def build_backfill(index_build: IndexBuild, month: Estimate) -> Backfill | None:
+def build_backfill(index_build: IndexBuild, estimate: Estimate) -> Backfill | None:
     """Estimate the backfill that DynamoDB performs for a new index. Return None if no stored items enter the index."""
     units, items, unknown = 0.0, 0, []
     for spec in index_build.entities:
@@ -175,14 +175,14 @@ def build_backfill(index_build: IndexBuild, month: Estimate) -> Backfill | None:
     if not index_build.entities:
         return None
     schema, name = index_build.table.schema, index_build.index.name
-    seconds = seconds_of(0.0, {name: units}, schema, month)
+    seconds = backfill_seconds(0.0, {name: units}, schema, estimate)
     return Backfill(
         "the service", f"index {name}", index_build.table.name, items, 0.0, 0.0, {name: units},
-        0.0, seconds, price_of(units, 0.0, schema, month.book), tuple(unknown),
+        0.0, seconds, backfill_price(units, 0.0, schema, estimate.book), tuple(unknown),
     )  # fmt: skip
 
 
-def rewrite_backfill(rewrites: list[ItemRewrite], month: Estimate, tables: Mapping[str, Table]) -> Backfill:
+def rewrite_backfill(rewrites: list[ItemRewrite], estimate: Estimate, tables: Mapping[str, Table]) -> Backfill:
     """Estimate the backfill that makes all changes to an entity in a single pass over its stored items."""
     old, new = rewrites[0].old, _new_entity(rewrites)
     sized_entity, count = _sized_entity(old, new), count_of(old, new)
@@ -209,8 +209,8 @@ def rewrite_backfill(rewrites: list[ItemRewrite], month: Estimate, tables: Mappi
     schema = new.schema if new is not None and is_same else old.schema
     verb = "deleted" if new is None else "rewritten"
     subject = f"{old.name} {verb}" if is_written else f"sentinels of {old.name}"
-    seconds = seconds_of(table_units, indexes, schema, month, old.schema)
-    price = price_of(total, read, schema, month.book)
+    seconds = backfill_seconds(table_units, indexes, schema, estimate, old.schema)
+    price = backfill_price(total, read, schema, estimate.book)
     return Backfill(
         "a program", subject, schema.name, round(items), read, table_units, indexes, 0.0, seconds, price, unknown,
         is_cleaning=new is None,
@@ -287,7 +287,9 @@ def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundIndexKey | N
     return already_stored(EntityPair(old, new), after)
 
 
-def _entry_figures(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
+def _entry_figures(
+    spec: EntitySpec, counterpart: EntitySpec | None, bound: BoundIndexKey | None
+) -> tuple[float, float, int]:
     """Return three figures of an entity in an index: the share of its items that are in the index, the write units for
     writing one of them there, and its size in bytes.
 
@@ -296,14 +298,14 @@ def _entry_figures(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndex
     if bound is None:
         return 0.0, 0, 0
     size = entry_size(spec, bound).average
-    return share_in_index(_sized_entity(spec, other), bound), write_units(size), size
+    return share_in_index(_sized_entity(spec, counterpart), bound), write_units(size), size
 
 
 def _projects(bound: BoundIndexKey, attribute: str, schema: Schema) -> bool:
     return bound.index.projects(attribute, schema.key)
 
 
-def copy_backfill(copy: TableCopy, before: Estimate, month: Estimate) -> Backfill:
+def copy_backfill(copy: TableCopy, old_estimate: Estimate, new_estimate: Estimate) -> Backfill:
     """Estimate the backfill that copies a table. One transaction per item puts it into the new table and checks that it
     still exists in the old table.
     """
@@ -331,16 +333,16 @@ def copy_backfill(copy: TableCopy, before: Estimate, month: Estimate) -> Backfil
             indexes[bound.index.name] = indexes.get(bound.index.name, 0.0) + units
     read = read_units(scanned, consistent=False)
     old_schema, schema = copy.old.schema, copy.new.schema
-    price = price_of(table_units + sum(indexes.values()), 0.0, schema, month.book) + price_of(
-        check_units, read, old_schema, month.book
+    price = backfill_price(table_units + sum(indexes.values()), 0.0, schema, new_estimate.book) + backfill_price(
+        check_units, read, old_schema, new_estimate.book
     )
     write_seconds, check_seconds = (
-        seconds_of(table_units, indexes, schema, month),
-        seconds_of(check_units, {}, old_schema, before),
+        backfill_seconds(table_units, indexes, schema, new_estimate),
+        backfill_seconds(check_units, {}, old_schema, old_estimate),
     )
     return Backfill(
         "a program", f"{copy.old.name} copied", copy.new.name, items, read, table_units, indexes, check_units,
-        longest((write_seconds, check_seconds)), price, tuple(unknown),
+        longest_duration((write_seconds, check_seconds)), price, tuple(unknown),
     )  # fmt: skip
 
 

@@ -82,23 +82,23 @@ class Comparison:
         return (change for change in self.changes if change.kind in kinds)
 
     @cached_property
-    def old_month(self) -> Estimate:
+    def old_estimate(self) -> Estimate:
         """Return the old design's monthly cost."""
         return estimate(self.old, self.book)
 
     @cached_property
-    def new_month(self) -> Estimate:
+    def new_estimate(self) -> Estimate:
         """Return the new design's monthly cost."""
         return estimate(self.new, self.book)
 
     def backfill(self, change: DesignChange) -> Backfill | None:
         """Estimate the backfill for a single change. Return None if no items are written."""
-        return estimate_backfill(change, self.old_month, self.new_month, self._tables)
+        return estimate_backfill(change, self.old_estimate, self.new_estimate, self._tables)
 
     @cached_property
     def backfills(self) -> tuple[Backfill, ...]:
         """Return the backfills for all changes. All changes to an entity are made in one pass."""
-        return tuple(all_backfills(self.changes, self.old_month, self.new_month, self._tables))
+        return tuple(all_backfills(self.changes, self.old_estimate, self.new_estimate, self._tables))
 
     @cached_property
     def _tables(self) -> dict[str, Table]:
@@ -107,7 +107,7 @@ class Comparison:
     @cached_property
     def prices(self) -> tuple[PriceChange, ...]:
         """Return the monthly cost of each table in the old and the new design."""
-        tables = match_declarations(self.old_month.tables, self.new_month.tables)
+        tables = match_declarations(self.old_estimate.tables, self.new_estimate.tables)
         return (
             *(PriceChange(after.name, before.total, after.total) for before, after in tables.same_name),
             *(PriceChange(pattern.name, None, pattern.total) for pattern in tables.added),

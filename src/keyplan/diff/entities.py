@@ -393,8 +393,8 @@ def _is_field_of(spec: EntitySpec, attribute: str) -> bool:
 
 def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
     """Yield the fields that have their own attribute. Fields that are stored only as a part of a key are omitted."""
-    hidden = spec.key_only_fields
-    return (field for name, field in spec.fields.items() if name not in hidden)
+    key_only_names = spec.key_only_fields
+    return (field for name, field in spec.fields.items() if name not in key_only_names)
 
 
 def _stored_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:

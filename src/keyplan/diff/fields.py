@@ -275,7 +275,9 @@ def _field_added(pair: EntityPair, new: StoredField, counterpart: StoredField | 
     effects = f"Stored items are read with {'None' if new.optional else _default(new)}; conditions see it as missing."
     steps: tuple[RolloutStep, ...] = ()
     if pair.drops_unknown:
-        effects += f" While the old version runs, its {_listed(pair.drops_unknown)} put whole items without the field."
+        effects += (
+            f" While the old version runs, its {_names_text(pair.drops_unknown)} put whole items without the field."
+        )
         steps = form_steps(
             accept=f"a version that keeps {new.attribute} of {pair.new.name} if an item has it",
             read=f"the new version, which writes {new.attribute} of {pair.new.name}",
@@ -394,7 +396,7 @@ def _field_place(spec: EntitySpec, name: str) -> Place:
     return spec.place.at(f"{name}:", width=len(name))
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _names_text(names: tuple[str, ...]) -> str:
     return " and ".join(names)
 
 

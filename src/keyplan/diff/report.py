@@ -52,10 +52,10 @@ def backfill_text(backfill: Backfill) -> str:
     """Format the number of items, the capacity units, the duration and the price of a backfill as one line."""
     if backfill.unknown and not backfill.items:
         return f"the number of {', '.join(backfill.unknown)} items is unknown: declare volume=Volume(count=...)"
-    parts = [_counted_items(backfill), f"{number(backfill.written)} write units"]
+    parts = [_counted_items(backfill), f"{number(backfill.total_write)} write units"]
     if backfill.read:
         parts.append(f"{number(backfill.read)} read units")
-    is_bought = backfill.written > 0 and backfill.price == 0
+    is_bought = backfill.total_write > 0 and backfill.price == 0
     parts.append("within the provisioned capacity" if is_bought else f"${backfill.price:,.2f}")
     parts.append(_time(backfill))
     suffix = f"; not counted: {', '.join(backfill.unknown)}" if backfill.unknown else ""
@@ -122,7 +122,7 @@ def _prices(comparison: Comparison) -> str:
     book = comparison.book
     lines = [f"monthly cost ({book.region}, prices of {book.dated}):"]
     rows = [(price.table, price.old, price.new, price.difference) for price in comparison.prices]
-    before, after = comparison.old_month, comparison.new_month
+    before, after = comparison.old_estimate, comparison.new_estimate
     if max(before.free_storage, after.free_storage) >= _CENT:
         storage = -before.free_storage, -after.free_storage
         rows.append(("free storage", *storage, storage[1] - storage[0]))
@@ -152,7 +152,7 @@ def _signed(amount: float) -> str:
 
 def document(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as JSON-compatible data."""
-    before, after = comparison.old_month, comparison.new_month
+    before, after = comparison.old_estimate, comparison.new_estimate
     return {
         "old": comparison.old.name,
         "new": comparison.new.name,

@@ -363,7 +363,7 @@ def _new_index(old: Table, new: Table, index: Index, summary: str) -> DesignChan
         " queried when it is ACTIVE."
     )
     if incomplete:
-        effects += f" Stored items of {_listed(incomplete)} appear in it when they have its key."
+        effects += f" Stored items of {_names_text(incomplete)} appear in it when they have its key."
     request = create_index(new.schema, index, attribute_types(new))
     steps = [RolloutStep("prepare", f"create index {index.name}, and wait until it is ACTIVE", "UpdateTable", request)]
     steps.append(RolloutStep("read", f"the new version, which reads {index.name}"))
@@ -374,7 +374,7 @@ def _new_index(old: Table, new: Table, index: Index, summary: str) -> DesignChan
     )
 
 
-def _listed(pairs: list[EntityPair]) -> str:
+def _names_text(pairs: list[EntityPair]) -> str:
     return ", ".join(pair.new.name for pair in pairs)
 
 

@@ -73,10 +73,10 @@ class _TypePair:
     old_info: FieldInfo | None
     new_info: FieldInfo | None
     path: str
-    seen: frozenset[tuple[int, int]] = frozenset()
+    visited: frozenset[tuple[int, int]] = frozenset()
 
     def part(self, old: Any, new: Any, path: str) -> _TypePair:
-        return _TypePair(old, new, None, None, path, self.seen)
+        return _TypePair(old, new, None, None, path, self.visited)
 
 
 def losses(old: StoredField, new: StoredField) -> list[Loss]:
@@ -228,9 +228,9 @@ def _model_losses(pair: _TypePair, old: Any, new: Any) -> Iterator[Loss]:
                 "narrowed", f"{_path_prefix(pair)}any {name_of(old)} may be stored, but {name_of(pair.new)} is read"
             )
         return
-    if (id(old), id(new)) in pair.seen:
+    if (id(old), id(new)) in pair.visited:
         return
-    visited = pair.seen | {(id(old), id(new))}
+    visited = pair.visited | {(id(old), id(new))}
     old_fields, new_fields = _fields_of(old), _fields_of(new)
     for name, (label, info) in new_fields.items():
         path = f"{pair.path}.{label}" if pair.path else label

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from keyplan.check.claims import units_of
+from keyplan.check.claims import parse_units
 from keyplan.check.finding import Finding, count_text, number
 from keyplan.cost.estimate import Estimate, PatternCost, price_of_call
 from keyplan.cost.expected import Expected, expected
@@ -170,8 +170,8 @@ def _place(plan: Plan) -> str:
 
 def _row(pattern: Pattern[..., Any], cost: PatternCost, findings: int) -> tuple[str, ...]:
     units = cost.expected.units
-    parts = [f"{units.read:,.1f} R"] if units.read or not units.written else []
-    parts += [f"{units.written:,.1f} W"] if units.written else []
+    parts = [f"{units.read:,.1f} R"] if units.read or not units.total_write else []
+    parts += [f"{units.total_write:,.1f} W"] if units.total_write else []
     mark = "~" if cost.expected.guesses else ""
     monthly = "no rate" if pattern.facts.rate is None else f"{mark}{cost.requests:,.2f}"
     return pattern.name, pattern.plan.operation, mark + " + ".join(parts), monthly, str(findings or "-")
@@ -337,16 +337,16 @@ def claim_lines(pattern: Pattern[..., Any], expectation: Expected) -> Iterator[s
     Claims about capacity units are compared with the estimate.
     """
     for claim in pattern.facts.claims:
-        claimed = units_of(claim.text)
+        claimed = parse_units(claim.text)
         if claimed is None:
             yield f'"{claim.text}": unproved, an estimate cannot show it'
             continue
-        units = expectation.units.read if claimed.what == "read" else expectation.units.written
-        units /= max(1.0, expectation.evaluated) if claimed.each else 1.0
+        units = expectation.units.read if claimed.kind == "read" else expectation.units.total_write
+        units /= max(1.0, expectation.evaluated) if claimed.per_item else 1.0
         verdict = "fails" if units > claimed.high else "holds" if units >= claimed.low else "less than claimed"
         verdict = "unproved, because of an assumption (see below)" if expectation.guesses else verdict
-        suffix = " per item" if claimed.each else ""
-        yield f'"{claim.text}": {verdict}, estimated {number(units)} {claimed.what} units{suffix}'
+        suffix = " per item" if claimed.per_item else ""
+        yield f'"{claim.text}": {verdict}, estimated {number(units)} {claimed.kind} units{suffix}'
 
 
 def _cost(pattern: Pattern[..., Any], expectation: Expected, book: PriceBook) -> str:
@@ -360,7 +360,7 @@ def _cost(pattern: Pattern[..., Any], expectation: Expected, book: PriceBook) ->
             [f"table {units.write:,.1f}", *(f"{name} {part:,.1f}" for name, part in units.indexes.items())]
         )
         read = f", {units.read:,.1f} read units" if units.read else ""
-        lines.append(f"{units.written:,.1f} write units ({parts}){read}")
+        lines.append(f"{units.total_write:,.1f} write units ({parts}){read}")
     price = price_of_call(pattern, expectation, book) * 1e6
     lines.append(f"${price:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
     unproved = ", unproved: it rests on an assumption (see below)" if expectation.guesses else ""

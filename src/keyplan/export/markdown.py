@@ -164,7 +164,7 @@ def of_patterns(design: Design) -> Iterator[str]:
 def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
     where = f"{plan.schema.name}/{plan.index.name}" if plan.index else plan.schema.name
     units = expected(pattern).units
-    cost = f"{units.read:,.1f} read" if plan.reading else f"{units.written:,.1f} write"
+    cost = f"{units.read:,.1f} read" if plan.reading else f"{units.total_write:,.1f} write"
     if plan.steps:
         where = ", ".join(dict.fromkeys(step.schema.name for step in plan.steps))
     name = f"`{pattern.name}`" + (f": {pattern.doc.splitlines()[0]}" if pattern.doc else "")

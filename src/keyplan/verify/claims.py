@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-from keyplan.check.claims import ClaimedUnits, units_of
+from keyplan.check.claims import ClaimedUnits, parse_units
 from keyplan.cost.estimate import Estimate
 from keyplan.cost.prices import PriceBook
 from keyplan.design.workload import Claim
@@ -59,7 +59,7 @@ class MeasuredPattern:
 
 def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
     """Compare a claim about a pattern with the pattern's measurements, and return the claim with the verdict."""
-    units = units_of(claim.text)
+    units = parse_units(claim.text)
     if units is not None:
         return _judge_units(claim, units, figures)
     if _FAST.search(claim.text):
@@ -68,12 +68,12 @@ def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
 
 
 def _judge_units(claim: Claim, claimed: ClaimedUnits, figures: MeasuredPattern) -> JudgedClaim:
-    reads = claimed.what == "read"
+    reads = claimed.kind == "read"
     consumed = figures.reads if reads else figures.writes
     unit = "RCU" if reads else "WCU"
-    times = max(1.0, figures.items) if claimed.each else 1.0
+    times = max(1.0, figures.items) if claimed.per_item else 1.0
     mean = sum(consumed) / len(consumed) / times
-    suffix = " per item" if claimed.each else ""
+    suffix = " per item" if claimed.per_item else ""
     if reads and figures.at_scale is not None and not _within(figures.at_scale, claimed):
         reason = f"{figures.at_scale:,.1f} {unit} at the declared numbers, {mean:,.1f} as generated"
         if figures.assumed:

@@ -217,7 +217,7 @@ def test_costs_stated_in_the_document_are_recomputed_from_its_figures() -> None:
     """10,000 submissions of 8 KB, their index entries, a snapshot and ten attempts read for each."""
     result = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
     assert result["submit"].calls == pytest.approx(10_000)
-    assert result["submit"].expected.units.written == 16
+    assert result["submit"].expected.units.total_write == 16
     assert result["submit"].requests == pytest.approx(10_000 * 16 * 0.625e-6)
     assert result["write_profile"].requests == pytest.approx(10_000 * 3 * 0.625e-6)
     assert result["recent_attempts"].requests == pytest.approx(10_000 * 10 * 0.125e-6)
@@ -226,7 +226,7 @@ def test_costs_stated_in_the_document_are_recomputed_from_its_figures() -> None:
 def test_costs_omitted_from_the_document_exceed_the_stated_ones() -> None:
     result = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
     submit = result["submit"].expected.units
-    counted = result["submit"].requests * submit.write / submit.written
+    counted = result["submit"].requests * submit.write / submit.total_write
     of_indexes = result["submit"].requests - counted
     scenarios = units.table_of(units.month(), "Scenarios")
     fixed = sum(part.provisioned for part in scenarios.parts)

@@ -270,8 +270,8 @@ def target_of(pattern: Pattern[..., Any]) -> str:
 def units_text(expectation: Expected) -> str:
     """Return the predicted capacity units of a call as text, such as "0.5 RCU + 1.0 WCU"."""
     units = expectation.units
-    parts = [f"{units.read:,.1f} RCU"] if units.read or not units.written else []
-    parts += [f"{units.written:,.1f} WCU"] if units.written else []
+    parts = [f"{units.read:,.1f} RCU"] if units.read or not units.total_write else []
+    parts += [f"{units.total_write:,.1f} WCU"] if units.total_write else []
     return " + ".join(parts)
 
 

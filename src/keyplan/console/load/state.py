@@ -175,7 +175,7 @@ class Forecast:
                     None if rate is None else rate.average,
                     None if rate is None else rate.highest,
                     counts.requests / seconds,
-                    units.read + units.written,
+                    units.read + units.total_write,
                     counts.units / counts.requests if counts.requests else None,
                     None if rate is None else rate.average * SECONDS_PER_MONTH * price,
                     window_cost / seconds * SECONDS_PER_MONTH,

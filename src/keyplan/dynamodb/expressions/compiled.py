@@ -55,7 +55,7 @@ _NamesKey: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Checked:
+class _CheckedExpression:
     """A compiled expression whose values are checked for each request."""
 
     attributes: frozenset[str]
@@ -72,7 +72,7 @@ class _Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledCondition(_Checked):
+class CompiledCondition(_CheckedExpression):
     """A compiled condition or filter. `test(item, values)` returns True if an item satisfies it. Pass {} for an item
     that does not exist.
 
@@ -95,7 +95,7 @@ class CompiledProjection:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledUpdate(_Checked):
+class CompiledUpdate(_CheckedExpression):
     """A compiled update.
 
     `attributes` are the top-level attributes and `paths` the document paths that the update changes. `paths_read` are
@@ -135,7 +135,7 @@ class CompiledUpdate(_Checked):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyCondition(_Checked):
+class KeyCondition(_CheckedExpression):
     """A compiled key condition. `problem` is the error message if the condition does not have the form of a key
     condition.
     """
@@ -211,12 +211,12 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledC
     try:
         check_condition(node, plan)
     except AlwaysRefusedError:
-        return CompiledCondition(*_checked(plan, paths), tuple(paths), _refused(plan))
+        return CompiledCondition(*_checked_fields(plan, paths), tuple(paths), _failing_test(plan))
     test = compile_test(node, plan.names)
-    return CompiledCondition(*_checked(plan, paths), tuple(paths), test, required(node, plan.names))
+    return CompiledCondition(*_checked_fields(plan, paths), tuple(paths), test, required(node, plan.names))
 
 
-def _refused(plan: CheckPlan) -> Test:
+def _failing_test(plan: CheckPlan) -> Test:
     """Return a test for a condition that fails a check in every request. The test raises the error of that check."""
     steps = tuple(plan.steps)
 
@@ -259,7 +259,9 @@ def _compile_update(text: str, names: _NamesKey, parameter: str) -> CompiledUpda
         sources = sources_of(actions_of(node), plan.names)
         paths = tuple(plan.names.resolve(action.path) for action in actions_of(node))
     paths_read = tuple(plan.paths)
-    return CompiledUpdate(*_checked(plan, paths), paths, paths_read, compile_paths(paths), branches, charge, sources)
+    return CompiledUpdate(
+        *_checked_fields(plan, paths), paths, paths_read, compile_paths(paths), branches, charge, sources
+    )
 
 
 @lru_cache(maxsize=_CACHED_EXPRESSIONS)
@@ -278,14 +280,14 @@ def _compile_key_condition(text: str, names: _NamesKey) -> KeyCondition:
             terms = key_terms(node, plan.names)
         except ValidationError as error:
             problem = error.message
-    return KeyCondition(*_checked(plan, plan.paths), terms, problem)
+    return KeyCondition(*_checked_fields(plan, plan.paths), terms, problem)
 
 
-def _checked(
+def _checked_fields(
     plan: CheckPlan, paths: Sequence[ResolvedPath]
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], tuple[Step, ...]]:
-    """Return the arguments for a `_Checked` object: the attributes, names and values that an expression uses, and the
-    steps of its checks.
+    """Return the arguments for a `_CheckedExpression` object: the attributes, names and values that an expression uses,
+    and the steps of its checks.
     """
     return _attributes(paths), frozenset(plan.names.used), frozenset(plan.values_used), tuple(plan.steps)
 

@@ -94,5 +94,5 @@ def _pattern(pattern: Pattern[..., Any]) -> Mapping[str, str]:
         "where": f"{plan.schema.name}/{plan.index.name}" if plan.index else plan.schema.name,
         "key": key_condition(plan) or ", ".join(step.pattern for step in plan.steps),
         "read": f"{units.read:,.1f}" if units.read else "",
-        "write": f"{units.written:,.1f}" if units.written else "",
+        "write": f"{units.total_write:,.1f}" if units.total_write else "",
     }

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
 from keyplan.check.load import PlannedRequest
-from keyplan.check.relations import always_expires, belongs, entities_with_consumer, replaced_entities, share_partition
+from keyplan.check.relations import (
+    always_expires,
+    belongs_to,
+    entities_with_consumer,
+    replaced_entities,
+    share_partition,
+)
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.selectivity import choices_of
@@ -112,7 +118,7 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
         for owner, pattern in delete_patterns.items():
             if owner.name in consumed or not owner.key.fields or (owner, part) in replacements:
                 continue
-            if belongs(part, owner):
+            if belongs_to(part, owner):
                 yield delete_orphans_children.finding(
                     pattern.name,
                     f"{part.name} items become orphaned when {pattern.name} deletes a {owner.name}: they belong to"

@@ -245,8 +245,8 @@ def single_item_transaction(subject: Subject) -> Iterator[Finding]:
         if inner.plan.operation == "ConditionCheck" or inner.plan.keeps_unique:
             continue
         single_units, transaction_units = (
-            expected(inner).units.written,
-            expected_for_plan(transaction.plan, transaction.facts).units.written,
+            expected(inner).units.total_write,
+            expected_for_plan(transaction.plan, transaction.facts).units.total_write,
         )
         yield single_item_transaction.finding(
             transaction.name,

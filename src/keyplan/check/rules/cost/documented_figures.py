@@ -11,13 +11,13 @@ from keyplan.check.claims import (
     SINGLE_DIGIT_MS,
     ClaimedUnits,
     all_claims,
+    claim_place,
     design_claims,
-    milliseconds_of,
+    parse_milliseconds,
+    parse_price,
+    parse_units,
+    parse_year_and_month,
     pattern_claims,
-    place_of,
-    price_of,
-    units_of,
-    year_and_month_of,
 )
 from keyplan.check.finding import Finding, Severity, count_text, number
 from keyplan.check.rule import design_rule
@@ -72,7 +72,7 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
 
 def _exceeded_limits(subject: Subject) -> list[str]:
     free_tier = subject.book.free
-    stored_gb = sum(part.storage_bytes for table in subject.month.tables for part in table.parts) / GB
+    stored_gb = sum(part.storage_bytes for table in subject.estimate.tables for part in table.parts) / GB
     capacities = [part.provisioned for part in subject.capacity_uses if part.provisioned is not None]
     figures = [
         (stored_gb, free_tier["storage_gb"], "GB of storage"),
@@ -111,8 +111,8 @@ def outdated_price(subject: Subject) -> Iterator[Finding]:
 
 
 def _price_age(subject: Subject, name: str, claim: Claim, place: Place) -> Iterator[Finding]:
-    dated = year_and_month_of(claim.source)
-    if dated is None or price_of(claim.text) is None:
+    dated = parse_year_and_month(claim.source)
+    if dated is None or parse_price(claim.text) is None:
         return
     book = subject.book.dated
     months = (book.year - dated[0]) * 12 + book.month - dated[1]
@@ -151,17 +151,17 @@ def wrong_price(subject: Subject) -> Iterator[Finding]:
 
 
 def _price_difference(subject: Subject, name: str, claim: Claim, place: Place) -> Iterator[Finding]:
-    claimed = price_of(claim.text)
+    claimed = parse_price(claim.text)
     if claimed is None:
         return
     book = subject.book
-    price = book[f"{claimed.what}_unit"] * 1e6
+    price = book[f"{claimed.kind}_unit"] * 1e6
     if isclose(claimed.per_million, price, rel_tol=0.01):
         return
     old = isclose(claimed.per_million, price * _FORMER_FACTOR, rel_tol=0.01)
     yield wrong_price.finding(
         name,
-        f'"{claim.text}": a million {claimed.what} units cost ${price:g} on demand in {book.region} ({book.dated})'
+        f'"{claim.text}": a million {claimed.kind} units cost ${price:g} on demand in {book.region} ({book.dated})'
         + ("; the claim was the price until it was halved on 2024-11-01" if old else ""),
         "state the price with its Region and date, for units of 4 KB read or 1 KB written",
         place,
@@ -187,13 +187,13 @@ def wrong_units(subject: Subject) -> Iterator[Finding]:
     secondary indexes".
     """
     for pattern, claim in pattern_claims(subject):
-        claimed = units_of(claim.text)
+        claimed = parse_units(claim.text)
         if claimed is None or any(fault.code in {"KP301", "KP308"} for fault in pattern.plan.faults):
             continue
         estimate = expected(pattern)
-        if claimed.what == "write" and not pattern.plan.reading:
+        if claimed.kind == "write" and not pattern.plan.reading:
             yield from _write_claim(pattern, claim, claimed, estimate)
-        elif claimed.what == "read" and pattern.plan.reading:
+        elif claimed.kind == "read" and pattern.plan.reading:
             yield from _read_claim(pattern, claim, claimed, estimate)
 
 
@@ -215,13 +215,13 @@ def _write_claim(
         )
     elif claimed.low != int(claimed.low) or claimed.high != int(claimed.high):
         yield _units_finding(pattern, claim, "error", "write units are whole, one per KB, rounded up")
-    elif claimed.high < estimate.units.written and not estimate.guesses:
+    elif claimed.high < estimate.units.total_write and not estimate.guesses:
         yield _units_finding(
             pattern,
             claim,
             "warning",
-            f"{number(estimate.units.written)} are expected on average, of which its indexes take"
-            f" {number(estimate.units.written - estimate.units.write)}",
+            f"{number(estimate.units.total_write)} are expected on average, of which its indexes take"
+            f" {number(estimate.units.total_write - estimate.units.write)}",
         )
 
 
@@ -260,7 +260,7 @@ def _units_finding(pattern: Pattern[..., Any], claim: Claim, severity: Severity,
         pattern.name,
         f'{pattern.name} is claimed to cost "{claim.text}": {reason}',
         f"correct the claim; keyplan explain shows what {pattern.name} costs and why",
-        place_of(pattern),
+        claim_place(pattern),
         claim.place,
         severity=severity,
         item=pattern.name,
@@ -289,7 +289,7 @@ def wrong_latency(subject: Subject) -> Iterator[Finding]:
     table query results" (1 MB per page).
     """
     for name, claim in design_claims(subject):
-        milliseconds = milliseconds_of(claim.text)
+        milliseconds = parse_milliseconds(claim.text)
         slow = [
             slow_pattern
             for slow_pattern in subject.design.patterns
@@ -305,13 +305,13 @@ def wrong_latency(subject: Subject) -> Iterator[Finding]:
                 slow[0].place,
             )
     for pattern, claim in pattern_claims(subject):
-        milliseconds = milliseconds_of(claim.text)
+        milliseconds = parse_milliseconds(claim.text)
         if milliseconds is not None and _is_slow(pattern, milliseconds):
             yield wrong_latency.finding(
                 pattern.name,
                 f'{pattern.name} is claimed to take "{claim.text}", but reads {_pages_text(pattern)}',
                 "remove the claim, or give the pattern an index or a counter",
-                place_of(pattern),
+                claim_place(pattern),
             )
 
 

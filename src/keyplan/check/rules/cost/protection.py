@@ -28,7 +28,7 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "Point-in-time backups for DynamoDB".
     """
-    for table, cost in zip(subject.tables, subject.month.tables, strict=True):
+    for table, cost in zip(subject.tables, subject.estimate.tables, strict=True):
         permanent_items = [
             entity.volume.count for entity in table.entities if entity.volume is not None and not always_expires(entity)
         ]

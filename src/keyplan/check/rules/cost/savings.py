@@ -35,8 +35,8 @@ def capacity_mode(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "DynamoDB throughput capacity" and "Cost optimization: evaluate your table capacity mode";
     the prices included with keyplan.
     """
-    guessed = {cost.table for cost in subject.month.patterns if cost.requests and not cost.expected.is_counted}
-    for table, cost in zip(subject.tables, subject.month.tables, strict=True):
+    guessed = {cost.table for cost in subject.estimate.patterns if cost.requests and not cost.expected.is_counted}
+    for table, cost in zip(subject.tables, subject.estimate.tables, strict=True):
         on_demand = sum(part.on_demand for part in cost.parts)
         provisioned = sum(part.provisioned for part in cost.parts)
         if not on_demand or table.name in guessed:
@@ -76,7 +76,7 @@ def table_class(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "DynamoDB table classes" and "Cost optimization: evaluate your table class selection".
     """
-    for table, cost in zip(subject.tables, subject.month.tables, strict=True):
+    for table, cost in zip(subject.tables, subject.estimate.tables, strict=True):
         if table.schema.provisioned or not any(part.on_demand for part in cost.parts):
             continue
         standard, infrequent = _standard_cost(cost, subject.book), cost.requests_ia + cost.storage_ia
@@ -116,7 +116,7 @@ def unneeded_consistent_read(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "DynamoDB read consistency" and "Read and write capacity".
     """
-    costs = {(cost.table, cost.name): cost for cost in subject.month.patterns}
+    costs = {(cost.table, cost.name): cost for cost in subject.estimate.patterns}
     for table, pattern, plan in subject.patterns:
         if not plan.consistent or pattern.facts.after or pattern.facts.decides:
             continue
@@ -199,11 +199,11 @@ def export_instead_of_scan(subject: Subject) -> Iterator[Finding]:
 
     Source: developer guide, "DynamoDB data export to Amazon S3: how it works"; the prices included with keyplan.
     """
-    costs = {(cost.table, cost.name): cost for cost in subject.month.patterns}
-    for table, estimate in zip(subject.tables, subject.month.tables, strict=True):
+    costs = {(cost.table, cost.name): cost for cost in subject.estimate.patterns}
+    for table, table_cost in zip(subject.tables, subject.estimate.tables, strict=True):
         scans = [pattern for pattern in table.patterns if pattern.plan.operation == "Scan"]
         scan_cost = sum(costs[table.name, pattern.name].requests for pattern in scans)
-        export_cost = estimate.parts[0].storage_bytes / GB * subject.book["export_gb"] * _EXPORTS_PER_MONTH
+        export_cost = table_cost.parts[0].storage_bytes / GB * subject.book["export_gb"] * _EXPORTS_PER_MONTH
         if scans and scan_cost - export_cost >= subject.design.cost_floor:
             names = ", ".join(pattern.name for pattern in scans)
             yield export_instead_of_scan.finding(

@@ -12,7 +12,7 @@ from keyplan.check.field_names import words_of
 from keyplan.check.finding import Finding, Severity
 from keyplan.check.relations import (
     always_expires,
-    belongs,
+    belongs_to,
     entities_with_consumer,
     guarded_writes,
     guards_of,
@@ -328,7 +328,7 @@ def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
         if not always_expires(owner) or owner.name in consumed or not owner.key.fields:
             continue
         for part in entities:
-            if part is not owner and not may_expire(part) and belongs(part, owner):
+            if part is not owner and not may_expire(part) and belongs_to(part, owner):
                 yield expiry_orphans_children.finding(
                     part.name,
                     f"{part.name} items become orphaned when their {owner.name} expires by {owner.schema.ttl}:"

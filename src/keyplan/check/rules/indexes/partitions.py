@@ -64,14 +64,14 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> float | None:
+def _largest_collection(entity: EntitySpec, other_entities: Sequence[EntitySpec]) -> float | None:
     """Return the size of an entity's largest item collection in bytes, including the copies of its items in local
     indexes.
 
-    The size is None if it is unknown. `others` are other entities, from which the number of partition keys can be
-    derived.
+    The size is None if it is unknown. `other_entities` are other entities, from which the number of partition keys can
+    be derived.
     """
-    items, share = entity.volume, key_share(entity.key.partition, entity, {}, others)
+    items, share = entity.volume, key_share(entity.key.partition, entity, {}, other_entities)
     if items is None or share is None:
         return None
     entity_bytes = float(item_size(entity).average)

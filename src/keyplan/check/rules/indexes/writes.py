@@ -114,17 +114,17 @@ def index_write_amplification(subject: Subject) -> Iterator[Finding]:
         if (
             request.plan.reading
             or not request.units.write
-            or request.units.written < _AMPLIFICATION * request.units.write
+            or request.units.total_write < _AMPLIFICATION * request.units.write
         ):
             continue
-        index_units = request.units.written - request.units.write
+        index_units = request.units.total_write - request.units.write
         if request.rate is None or monthly_price(index_units * request.rate.average) < subject.design.cost_floor:
             continue
-        cost = f"${monthly_price(request.units.written * request.rate.average):,.2f} per month"
+        cost = f"${monthly_price(request.units.total_write * request.rate.average):,.2f} per month"
         parts = ", ".join(f"{name} {number(units)}" for name, units in request.units.indexes.items())
         yield index_write_amplification.finding(
             request.pattern.name,
-            f"{request.pattern.name} costs {number(request.units.written)} write units per call,"
+            f"{request.pattern.name} costs {number(request.units.total_write)} write units per call,"
             f" {number(request.units.write)} of them for {request.plan.entity.name} and the rest for indexes"
             f" ({parts}), {cost}",
             "make indexes sparse, let patterns share one, or project less",

@@ -331,7 +331,7 @@ def _declared_store_key_fields(entity: EntitySpec) -> str:
 
 
 def _is_stored_unit(entity: EntitySpec, placeholder: BoundPlaceholder) -> bool:
-    """Return True if the declared precision of a field, such as `field="iso_ms"`, is the precision of the
+    """Return True if the declared precision of a field, such as `stored="iso_ms"`, is the precision of the
     placeholder.
     """
     field = entity.fields[placeholder.name].stored

@@ -88,18 +88,18 @@ def _required_fields(part: BoundKeyAttribute) -> Iterator[str]:
     yield from (placeholder.name for placeholder in part.template.placeholders if placeholder.encoding.choices is None)
 
 
-def _not_findable(entity: EntitySpec, names: tuple[str, ...], queried: BoundKey | None) -> Finding:
+def _not_findable(entity: EntitySpec, names: tuple[str, ...], matching_key: BoundKey | None) -> Finding:
     keys = "; ".join(
         (f"index {bound.index.name}: " if bound.index is not None else "") + bound.text
         for bound in (entity.key, *entity.indexes)
     )
     field_text = " and ".join(names)
-    partition = ", ".join(part.text for part in queried.partition) if queried is not None else ""
+    partition = ", ".join(part.text for part in matching_key.partition) if matching_key is not None else ""
     problem = (
         f"only a scan finds {entity.name} by {field_text}"
-        if queried is None
+        if matching_key is None
         else f"finding {entity.name} by {field_text} reads all items of one {partition} in"
-        f" {entity.schema.label_of(queried.index)}"
+        f" {entity.schema.label_of(matching_key.index)}"
     )
     return no_matching_key.finding(
         entity.name,
@@ -108,7 +108,7 @@ def _not_findable(entity: EntitySpec, names: tuple[str, ...], queried: BoundKey 
         f" keeps one",
         entity.place.at("found_by"),
         entity.schema.place,
-        severity="error" if queried is None else "warning",
+        severity="error" if matching_key is None else "warning",
     )
 
 
@@ -409,14 +409,14 @@ def entity_never_used(subject: Subject) -> Iterator[Finding]:
         steps = [
             step for pattern in subject.design.patterns for step in steps_in(pattern) if step.schema is table.schema
         ]
-        written = {entity for step in steps if _stores_item(step) for entity in step.entities}
-        reading = {entity for step in steps if step.reading for entity in step.entities}
-        read = reading | {step.entity for step in steps if _depends_on_item(step)}
-        read |= {entity for consumer in table.consumers for entity in consumer.entities}
+        stored_entities = {entity for step in steps if _stores_item(step) for entity in step.entities}
+        read_by_patterns = {entity for step in steps if step.reading for entity in step.entities}
+        read_entities = read_by_patterns | {step.entity for step in steps if _depends_on_item(step)}
+        read_entities |= {entity for consumer in table.consumers for entity in consumer.entities}
         has_unknown_readers = table.schema.stream is not None and not table.consumers
         for entity in table.entities:
-            unwritten = bool(written) and entity not in written | outdated
-            unread = bool(reading) and entity not in read and not has_unknown_readers
+            unwritten = bool(stored_entities) and entity not in stored_entities | outdated
+            unread = bool(read_by_patterns) and entity not in read_entities and not has_unknown_readers
             if unwritten or unread:
                 verb = "writes or reads" if unwritten and unread else "writes" if unwritten else "reads"
                 yield entity_never_used.finding(

@@ -10,7 +10,7 @@ from typing import Any
 from keyplan.check.finding import Finding, Severity, number
 from keyplan.check.rule import design_rule, fault_rule
 from keyplan.check.subject import Subject
-from keyplan.cost.expected import expected, read_for
+from keyplan.cost.expected import expected, items_read_for
 from keyplan.cost.prices import HOURS_PER_MONTH
 from keyplan.cost.selectivity import matching_share, partition_fields, stated_values
 from keyplan.design.conditions.conditions import (
@@ -209,7 +209,11 @@ def limit_with_filter(subject: Subject) -> Iterator[Finding]:
         if share is not None and share >= _MAX_KEPT_SHARE:
             continue
         if plan.limit:
-            reads = "an unknown number of items" if not share else f"about {number(read_for(plan.limit, share))} items"
+            reads = (
+                "an unknown number of items"
+                if not share
+                else f"about {number(items_read_for(plan.limit, share))} items"
+            )
             problem = f"{pattern.name} reads {reads} to return {plan.limit}: its limit counts results of a filter"
         else:
             problem = f"{pattern.name} returns short or empty pages: it filters pages of {plan.page_size} items"

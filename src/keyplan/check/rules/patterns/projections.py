@@ -8,7 +8,7 @@ from typing import Any
 from keyplan.check.finding import Finding, number
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
-from keyplan.cost.expected import expected, fetches
+from keyplan.cost.expected import expected, fetch_read_units
 from keyplan.design.conditions.conditions import paths_of
 from keyplan.design.conditions.evaluation import stated_values
 from keyplan.design.declaring.patterns import Pattern
@@ -115,7 +115,7 @@ def local_index_fetch(subject: Subject) -> Iterator[Finding]:
         missing = fetched_attributes(plan)
         if plan.index is not None and missing:
             estimate = expected(pattern)
-            fetch_units = fetches(plan, estimate.evaluated)
+            fetch_units = fetch_read_units(plan, estimate.evaluated)
             yield local_index_fetch.finding(
                 pattern.name,
                 f"{pattern.name} pays for about {number(estimate.evaluated)} fetches per call,"

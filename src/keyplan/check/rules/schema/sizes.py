@@ -157,13 +157,13 @@ def large_item_rewritten(subject: Subject) -> Iterator[Finding]:
         if not rewrites or rate is None:
             continue
         size = item_size(plan.entity)
-        per_second = request.units.written * rate.average
+        per_second = request.units.total_write * rate.average
         if size.declared and size.average > _LARGE_BYTES and subject.is_notable(per_second):
             yield large_item_rewritten.finding(
                 request.pattern.name,
                 f"{request.pattern.name} costs ${monthly_price(per_second):,.0f} per month:"
                 f" {number(rate.average)} times per second it rewrites {plan.entity.name}, {size.average:,}"
-                f" bytes on average, for {number(request.units.written)} write units",
+                f" bytes on average, for {number(request.units.total_write)} write units",
                 "move the attributes that change into a small item in the same item collection",
                 request.pattern.place,
                 plan.entity.place,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 
 from keyplan import limits
-from keyplan.check.claims import units_of
+from keyplan.check.claims import parse_units
 from keyplan.check.finding import Finding, number
 from keyplan.check.partition_load import HotKey, key_share
 from keyplan.check.rule import design_rule
@@ -114,10 +114,10 @@ def item_collection_growth(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _largest_collection_bytes(entity: EntitySpec, bound: BoundKey, others: Sequence[EntitySpec]) -> float:
+def _largest_collection_bytes(entity: EntitySpec, bound: BoundKey, other_entities: Sequence[EntitySpec]) -> float:
     if entity.volume is None or not bound.sort:
         return 0.0
-    share = key_share(bound.partition, entity, {}, others)
+    share = key_share(bound.partition, entity, {}, other_entities)
     if share is None:
         return 0.0
     return entity.volume.count * share_in_index(entity, bound) * share * entry_size(entity, bound).average
@@ -184,7 +184,7 @@ def _entities_needing_numbers(table: Table) -> dict[str, str]:
     """
     patterns: dict[str, str] = {}
     for pattern in table.patterns:
-        has_claim = any(units_of(claim.text) for claim in pattern.facts.claims)
+        has_claim = any(parse_units(claim.text) for claim in pattern.facts.claims)
         if has_claim or pattern.facts.rate is not None:
             for entity in pattern.plan.entities:
                 patterns.setdefault(entity.name, pattern.name)
