@@ -11,16 +11,18 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from pygments.lexers.shell import BashSessionLexer
 
 _ROOT = Path(__file__).parents[2]
 _SYSTEMS = _ROOT / "systems" / "src" / "keyplan_systems"
 _DESIGN = re.compile(r"`(examples/guide/(\w+)\.py)`")
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|\.\./images/)[^)]+\)")
 _PICTURE = re.compile(r"\]\((?:\.\./)+docs/images/")
+_IMAGE = re.compile(r'<img [^>]*src="([^"]+\.png)"[^>]*>')
+_OPTION = re.compile(r"--[a-z][a-z-]*")
 _CELL_OR_CODE = re.compile(r"<td[^>]*>.*?</td>|<code>[^<]{1,60}</code>", re.DOTALL)
 _CODE = re.compile(r"(?<=<code>)[^<]*")
 _BREAK = re.compile(r"(?<=[(=,/_])(?=\w)|(?<=\w)(?=\.[a-z]|\()|(?<=[a-z])(?=[A-Z])")
-_LIST = "<!-- systems -->"
 
 
 def readmes() -> dict[str, str]:
@@ -63,30 +65,31 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Add the list of systems to the page of systems, and links to the page of examples. MkDocs passes all arguments by
-    name.
+def on_startup(*, command: str, dirty: bool) -> None:  # noqa: ARG001 - MkDocs passes all arguments by name
+    """Highlight only lines that start with a dollar sign as commands. Pygments also takes output such as `shop: $51.01`
+    and comments in output for commands.
     """
-    if page.file.src_uri == "examples/index.md":
-        return _DESIGN.sub(r"[`\1`](\2.md)", markdown)
-    if page.file.src_uri != "systems/index.md":
-        return markdown
-    lines = [f"* [{_title(text)}]({name}.md)" for name, text in readmes().items()]
-    return markdown.replace(_LIST, "\n".join(lines))
+    BashSessionLexer._ps1rgx = re.compile(r"^(\$ )(.*\n?)")
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Add links to the page of examples."""
+    return _DESIGN.sub(r"[`\1`](\2.md)", markdown) if page.file.src_uri == "examples/index.md" else markdown
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Let code in table cells break between words, show escaped pipes without their backslash, and mark short code in
-    texts, which is not broken.
+    """Let code in table cells break between words, and show escaped pipes without their backslash. Mark short code in
+    texts, which is not broken. Link pictures to their full size.
     """
-    return _CELL_OR_CODE.sub(_rendered, html)
+    return _IMAGE.sub(r'<a href="\1">\g<0></a>', _CELL_OR_CODE.sub(_rendered, html))
 
 
 def _rendered(match: re.Match[str]) -> str:
     if match[0].startswith("<code>"):
         return match[0].replace("<code>", '<code class="short">', 1)
-    return _CODE.sub(lambda code: _BREAK.sub("<wbr>", code[0].replace("\\|", "|")), match[0])
+    return _CODE.sub(_in_cell, match[0])
 
 
-def _title(readme: str) -> str:
-    return readme.partition("\n")[0].removeprefix("# ")
+def _in_cell(match: re.Match[str]) -> str:
+    code = _BREAK.sub("<wbr>", match[0].replace("\\|", "|"))
+    return _OPTION.sub(r'<span class="option">\g<0></span>', code)

@@ -82,6 +82,12 @@ def test_code_in_tables_shows_pipes_and_breaks_between_words(site: Path) -> None
     assert '<code class="short">.sk.between(a, b)</code>' in page, "texts break only between words"
 
 
+def test_output_in_transcripts_is_not_highlighted_as_commands(site: Path) -> None:
+    page = (site / "costs" / "index.html").read_text()
+    assert '<span class="go">shop: $51.01 per month' in page
+    assert '<span class="gp">$ </span>keyplan<span class="w"> </span>price' in page
+
+
 def test_rule_pages_have_a_bad_and_a_good_example_before_the_fix() -> None:
     headings = ["What it does", "Why is this bad?", "Example", "Bad", "Good", "Fix", "Source"]
     for name, text in made().items():
