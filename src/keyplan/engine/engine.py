@@ -215,7 +215,7 @@ class Engine:
         faults, perform all delayed writes.
         """
         if self.faults is None:
-            lag.settle(self.database, everything=True)
+            lag.settle(self.database, all_writes=True)
         else:
             self.faults.settle()
 

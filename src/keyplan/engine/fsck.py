@@ -55,19 +55,19 @@ def check(database: _CheckedDatabase, progress: Callable[[str, int], None] | Non
     If pages of the file are damaged, only the damaged pages are reported. `progress` is called with the name of a table
     and the number of its rows that have been checked.
     """
-    pages = Progress(database.clock, "checking the pages of the file")
+    page_progress = Progress(database.clock, "checking the pages of the file")
     problems = [
         FsckProblem("database", "", finding)
-        for finding in database.store.integrity(lambda: pages.report(pages.elapsed))
+        for finding in database.store.integrity(lambda: page_progress.report(page_progress.elapsed))
     ]
-    pages.finish()
+    page_progress.finish()
     if problems:
         return problems
     with database.store.snapshot() as view:
         for table in stored_tables(view):
-            rows = Progress(database.clock, f"checking table {table.name}")
-            problems += _check_table(view, table, progress, rows)
-            rows.finish()
+            row_progress = Progress(database.clock, f"checking table {table.name}")
+            problems += _check_table(view, table, progress, row_progress)
+            row_progress.finish()
         for document in backups.all_backups(view):
             problems += _check_backup(view, document)
     return problems
@@ -150,7 +150,7 @@ def _check_count(view: StoreView, table: Table, location: str, tree: Tree, expec
 
 
 class _TableCheck(Protocol):
-    """Interface of a consistency check of one table. `add` checks each row, in key order, and `end` reports problems
+    """Interface of a consistency check of one table. `add` checks each row, in key order, and `finish` reports problems
     that are known only after the last row.
     """
 

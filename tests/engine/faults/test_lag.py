@@ -51,4 +51,4 @@ def test_a_database_without_index_lag_has_no_pending_writes() -> None:
         tables_of.create(engine, **tables_of.with_index())
         put(engine, "a", g={"S": "g"})
         assert lag.find(engine.store.view()) is None
-        assert lag.settle(engine.database, everything=True) == 0
+        assert lag.settle(engine.database, all_writes=True) == 0

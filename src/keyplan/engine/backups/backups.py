@@ -215,15 +215,15 @@ def tree_of(document: Document) -> Tree:
 # Descriptions.
 
 
-def details(document: Document, at: float) -> dict[str, Any]:
-    """Return the BackupDetails of a backup as of the time `at`. If `at` is `descriptions.PENDING`, the status is
-    CREATING.
+def details(document: Document, time_s: float) -> dict[str, Any]:
+    """Return the BackupDetails of a backup as of the time `time_s`. If `time_s` is `descriptions.PENDING`, the status
+    is CREATING.
     """
     details = {
         "BackupArn": document["arn"],
         "BackupName": document["name"],
         "BackupSizeBytes": document["size_bytes"],
-        "BackupStatus": "AVAILABLE" if is_ready(document, at) else "CREATING",
+        "BackupStatus": "AVAILABLE" if is_ready(document, time_s) else "CREATING",
         "BackupType": document["type"],
         "BackupCreationDateTime": document["created_at"],
     }
@@ -232,16 +232,16 @@ def details(document: Document, at: float) -> dict[str, Any]:
     return details
 
 
-def summary(document: Document, at: float) -> dict[str, Any]:
-    """Return the BackupSummary of a backup as of the time `at`."""
+def summary(document: Document, time_s: float) -> dict[str, Any]:
+    """Return the BackupSummary of a backup as of the time `time_s`."""
     table = document["description"]
-    return {**{name: table[name] for name in ("TableName", "TableId", "TableArn")}, **details(document, at)}
+    return {**{name: table[name] for name in ("TableName", "TableId", "TableArn")}, **details(document, time_s)}
 
 
-def describe(document: Document, at: float) -> dict[str, Any]:
-    """Return the BackupDescription of a backup as of the time `at`."""
+def describe(document: Document, time_s: float) -> dict[str, Any]:
+    """Return the BackupDescription of a backup as of the time `time_s`."""
     return {
-        "BackupDetails": details(document, at),
+        "BackupDetails": details(document, time_s),
         "SourceTableDetails": _table(document),
         "SourceTableFeatureDetails": _features(document),
     }

@@ -124,7 +124,7 @@ class Injector:
         """Return a function that runs `callback` as part of the current API call, even if another thread calls the
         function.
 
-        This is necessary because a group commit may run the work in another thread.
+        This is necessary because a group commit may run the callback in another thread.
         """
         call = self._call
         if call is None:
@@ -153,7 +153,7 @@ class Injector:
 
     def settle(self) -> None:
         """Perform the delayed index writes that are due."""
-        lag.settle(self._database, everything=False, wrap=self._recording_writer)
+        lag.settle(self._database, all_writes=False, wrap=self._recording_writer)
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
         """Accept a change to an item, or reject it because of an injected conflict or throttling.

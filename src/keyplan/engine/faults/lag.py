@@ -126,16 +126,16 @@ def visible_entries(view: StoreView, trees: Trees | None, tree: Tree) -> int:
 def settle(
     database: Database,
     *,
-    everything: bool,
+    all_writes: bool,
     wrap: Callable[[Transaction], IndexWriter] = lambda transaction: transaction,
 ) -> int:
-    """Perform the delayed index writes that are due, or all of them if `everything` is True, and return their number.
+    """Perform the delayed index writes that are due, or all of them if `all_writes` is True, and return their number.
 
     `wrap` converts a transaction to the writer used for the index entries.
     """
     applied = 0
     while True:
-        upper_bound = None if everything else _WAITING.pack(int(database.clock.now() * _MICROSECONDS) + 1, 0)
+        upper_bound = None if all_writes else _WAITING.pack(int(database.clock.now() * _MICROSECONDS) + 1, 0)
         view = database.store.view()
         trees = find(view)
         if trees is None or not view.rows(trees.waiting, b"", upper_bound, limit=1):

@@ -27,9 +27,9 @@ def expires_at(expiry: Expiry, item: Item | None) -> int | None:
     return int(number) if 0 <= number <= _LATEST else None
 
 
-def expiry_key(at: int, key: bytes) -> bytes:
+def expiry_key(expiry_time: int, key: bytes) -> bytes:
     """Return the stored key of an expiry entry, which consists of the expiry time and the item's key."""
-    return at.to_bytes(_TIME_BYTES, "big") + key
+    return expiry_time.to_bytes(_TIME_BYTES, "big") + key
 
 
 def split_expiry_key(stored_key: bytes) -> tuple[int, bytes]:

@@ -113,13 +113,13 @@ def _deletion(
     def remove(transaction: Transaction) -> int:
         removed = 0
         for expiry_key in due_keys:
-            at, key = expiry.split_expiry_key(expiry_key)
+            expiry_time, key = expiry.split_expiry_key(expiry_key)
             try:
                 old = versions.load(transaction, table, key)
             except DecodeError as error:
                 decode_errors.append(error)
                 continue
-            if old is not None and expiry.expires_at(expiry_setting, old.item) == at:
+            if old is not None and expiry.expires_at(expiry_setting, old.item) == expiry_time:
                 writes.apply(database, transaction, table, key, old=old, new=None, by_service=True)
                 removed += 1
         return removed

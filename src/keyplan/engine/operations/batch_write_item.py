@@ -92,7 +92,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
         database.write_all(tables.values(), lambda transaction: _write_blindly(transaction, writes_by_table))
         return _answer(request, {}, CollectionMetrics(form), [])
     batch = [(table, *write) for table, table_writes in writes_by_table for write in table_writes]
-    # Decide on faults before the transaction, because its work may run again.
+    # Decide on faults before the transaction, because its callback may run again.
     skipped = database.unprocessed(len(batch))
 
     def write_batch(transaction: Transaction) -> tuple[dict[str, Receipt], CollectionMetrics, list[int]]:

@@ -228,7 +228,7 @@ def run_statement(
             change.guard.require(old.item if old is not None else None, form, on_failure)
         new = change.outcome(table, old)
         receipt.table_units = units.write_units(max(new.size if new else 0, old.size if old else 0))
-        receipt.global_units.clear()  # the work may run again
+        receipt.global_units.clear()  # the callback may run again
         receipt.local_units.clear()
         writes.apply(database, transaction, table, key, old=old, new=new, receipt=receipt)
         return old, new

@@ -177,8 +177,8 @@ def _entry_key(table: Table, name: str, key: bytes, item: Item) -> bytes | None:
     """Return the stored key of the entry that the backfill `name` adds for an item, or None if it adds no entry."""
     if name == EXPIRY:
         assert table.expiry is not None
-        at = expiry.expires_at(table.expiry, item)
-        return None if at is None else expiry.expiry_key(at, key)
+        expiry_time = expiry.expires_at(table.expiry, item)
+        return None if expiry_time is None else expiry.expiry_key(expiry_time, key)
     return partition_bytes_of(key) if name == COLLECTIONS else table.indexes[name].key.entry_key(item, key)
 
 

@@ -235,14 +235,16 @@ def _settles_at(document: dict[str, Any], after: float) -> float:
     """
     if document.get("backfills"):
         return 0.0
-    return min((at for at in document.get("index_ready_at", {}).values() if at > after), default=math.inf)
+    return min(
+        (ready_at for ready_at in document.get("index_ready_at", {}).values() if ready_at > after), default=math.inf
+    )
 
 
 def _settle_indexes(table: Table, now: float) -> Table:
     """Return the table definition as of the time `now`. Indexes that have become readable are not marked as
     backfilling.
     """
-    due = (name for name, at in table.document.get("index_ready_at", {}).items() if at <= now)
+    due = (name for name, ready_at in table.document.get("index_ready_at", {}).items() if ready_at <= now)
     ready = {name for name in due if table.indexes[name].backfilling}
     if not ready:
         return table

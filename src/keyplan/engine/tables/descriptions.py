@@ -95,32 +95,32 @@ def is_deleted(table: Table, now: float) -> bool:
     return table.gone_at is not None and table.gone_at <= now
 
 
-def status(table: Table, at: float) -> str:
-    """Return the TableStatus as of the time `at`."""
+def status(table: Table, time_s: float) -> str:
+    """Return the TableStatus as of the time `time_s`."""
     if table.gone_at is not None:
         return "DELETING"
-    if table.ready_at > at:
+    if table.ready_at > time_s:
         return "CREATING"
-    if any(change["what"] in _UPDATING for change in changes(table.document, at)):
+    if any(change["what"] in _UPDATING for change in changes(table.document, time_s)):
         return "UPDATING"
     return "ACTIVE"
 
 
-def changes(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
-    """Return the changes to a table that are in progress at the time `at`."""
-    return [change for change in document.get("changes", ()) if change["until"] > at]
+def changes(document: dict[str, Any], time_s: float) -> list[dict[str, Any]]:
+    """Return the changes to a table that are in progress at the time `time_s`."""
+    return [change for change in document.get("changes", ()) if change["until"] > time_s]
 
 
-def index_status(table: Table, name: str, at: float) -> str:
-    """Return the IndexStatus of the index with this name as of the time `at`."""
+def index_status(table: Table, name: str, time_s: float) -> str:
+    """Return the IndexStatus of the index with this name as of the time `time_s`."""
     document = table.document
     if table.gone_at is not None:
         return "DELETING"
-    if table.ready_at > at or name in document.get("backfills", ()):
+    if table.ready_at > time_s or name in document.get("backfills", ()):
         return "CREATING"
-    if document.get("index_ready_at", {}).get(name, PENDING) > at:
+    if document.get("index_ready_at", {}).get(name, PENDING) > time_s:
         return "CREATING"
-    if _is_updating(document.get("index_changes", {}).get(name), at):
+    if _is_updating(document.get("index_changes", {}).get(name), time_s):
         return "UPDATING"
     return "ACTIVE"
 
@@ -136,9 +136,9 @@ def allocated_at(document: dict[str, Any], index: str) -> float:
     return PENDING
 
 
-def deleting_indexes(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
-    """Return the descriptions of those indexes that are being deleted at the time `at`."""
-    return [entry["description"] for entry in document.get("indexes_leaving", ()) if entry["gone_at"] > at]
+def deleting_indexes(document: dict[str, Any], time_s: float) -> list[dict[str, Any]]:
+    """Return the descriptions of those indexes that are being deleted at the time `time_s`."""
+    return [entry["description"] for entry in document.get("indexes_leaving", ()) if entry["gone_at"] > time_s]
 
 
 def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
     set_or_remove(
         settled,
         "index_ready_at",
-        {name: at for name, at in settled.get("index_ready_at", {}).items() if at > now},
+        {name: ready_at for name, ready_at in settled.get("index_ready_at", {}).items() if ready_at > now},
     )
     set_or_remove(
         settled,
@@ -186,27 +186,29 @@ def cache_counts(database: Database, name_or_arn: str) -> None:
             database.counts.totals(database.store.view(), tree, any_age=True)
 
 
-def describe(database: Database, view: StoreView, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
-    """Return the TableDescription as of the time `at`. If `at` is PENDING, the description also shows states that have
-    ended but are still stored.
+def describe(
+    database: Database, view: StoreView, table: Table, time_s: float, *, writing: bool = False
+) -> dict[str, Any]:
+    """Return the TableDescription as of the time `time_s`. If `time_s` is PENDING, the description also shows states
+    that have ended but are still stored.
 
     Set `writing` to describe a change inside its own transaction, which is necessary because the table might no longer
-    exist after the commit. Other writers wait for that transaction, so call `count` before it.
+    exist after the commit. Other writers wait for that transaction, so call `cache_counts` before it.
     """
     document = table.document
     description: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))
     mode = throughput.billing_mode(description)
-    pending = changes(document, at)
+    pending = changes(document, time_s)
     for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
         for index in description.get(member, ()):
-            _complete_index(database, view, table, index, at, writing=writing)
-    deleted = deleting_indexes(document, at)
+            _complete_index(database, view, table, index, time_s, writing=writing)
+    deleted = deleting_indexes(document, time_s)
     if deleted:
         description["GlobalSecondaryIndexes"] = [
             *description.get("GlobalSecondaryIndexes", ()),
             *(_deleting_index(index, mode) for index in deleted),
         ]
-    description["TableStatus"] = status(table, at)
+    description["TableStatus"] = status(table, time_s)
     restore = table.document.get("restore")
     if restore is not None and description["TableStatus"] == "CREATING":
         description["RestoreSummary"] = {**restore, "RestoreInProgress": True}
@@ -219,26 +221,26 @@ def describe(database: Database, view: StoreView, table: Table, at: float, *, wr
 
 
 def _complete_index(
-    database: Database, view: StoreView, table: Table, description: dict[str, Any], at: float, *, writing: bool
+    database: Database, view: StoreView, table: Table, description: dict[str, Any], time_s: float, *, writing: bool
 ) -> None:
     name = description["IndexName"]
     index = table.indexes[name]
     description["ItemCount"], description["IndexSizeBytes"] = database.counts.totals(view, index.tree, any_age=writing)
     if not index.is_global:
         return
-    state = index_status(table, name, at)
+    state = index_status(table, name, time_s)
     description["IndexStatus"] = state
-    if state == "CREATING" and table.ready_at <= at:
-        description["Backfilling"] = allocated_at(table.document, name) <= at
+    if state == "CREATING" and table.ready_at <= time_s:
+        description["Backfilling"] = allocated_at(table.document, name) <= time_s
     _complete_throughput(database, description, throughput.billing_mode(table.document["description"]))
     change = table.document.get("index_changes", {}).get(name)
-    pending = [change] if change is not None and change["until"] > at else []
+    pending = [change] if change is not None and change["until"] > time_s else []
     _show_old_values(description, pending)
     _warm_status(description, any(pending_change["what"] == WARM for pending_change in pending))
 
 
-def _is_updating(change: dict[str, Any] | None, at: float) -> bool:
-    return change is not None and change["what"] != WARM and change["until"] > at
+def _is_updating(change: dict[str, Any] | None, time_s: float) -> bool:
+    return change is not None and change["what"] != WARM and change["until"] > time_s
 
 
 def _complete_throughput(database: Database, description: dict[str, Any], mode: str) -> None:

@@ -188,8 +188,8 @@ def set_warm(description: Description, requested: dict[str, Any], mode: str, ind
     """
     current = warm_throughput(description, mode)
     new_units = {**current, **{name: int(requested[name]) for name in current if requested.get(name) is not None}}
-    for member, per_second in new_units.items():
-        if per_second < current[member]:
+    for member, units_per_s in new_units.items():
+        if units_per_s < current[member]:
             raise ValidationError(messages.warm_decreased(member, index))
     if all(requested.get(name) is None for name in current):
         return None
@@ -218,7 +218,7 @@ def partition_count(description: Description, mode: str) -> int:
     """Return the initial number of partitions for the warm throughput, assuming that each partition provides its
     maximum throughput.
     """
-    per_second = warm_throughput(description, mode)
-    by_reads: int = math.ceil(per_second["ReadUnitsPerSecond"] / limits.PARTITION_READ_UNITS)
-    by_writes: int = math.ceil(per_second["WriteUnitsPerSecond"] / limits.PARTITION_WRITE_UNITS)
+    warm = warm_throughput(description, mode)
+    by_reads: int = math.ceil(warm["ReadUnitsPerSecond"] / limits.PARTITION_READ_UNITS)
+    by_writes: int = math.ceil(warm["WriteUnitsPerSecond"] / limits.PARTITION_WRITE_UNITS)
     return max(by_reads, by_writes, 1)

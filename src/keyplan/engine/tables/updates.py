@@ -77,10 +77,10 @@ _ALONE = {
 """Changes that cannot be combined with other changes in a request, in the order in which DynamoDB reports them."""
 
 
-def requested_changes(document: Document, request: Request, at: float) -> set[str]:
+def requested_changes(document: Document, request: Request, time_s: float) -> set[str]:
     """Return the kinds of changes that a request makes, in the form that `admission.check_change` expects."""
     kinds = {kind for member, kind in _KINDS.items() if request.get(member) is not None}
-    if request.get("BillingMode") not in (None, _settled_mode(document, at)):
+    if request.get("BillingMode") not in (None, _settled_mode(document, time_s)):
         kinds.add(descriptions.CAPACITY)
     if any(update.get("Update") is None for update in request.get("GlobalSecondaryIndexUpdates") or ()):
         kinds.add(descriptions.INDEXES)
@@ -97,12 +97,12 @@ _KINDS = {
 }
 
 
-def _settled_mode(document: Document, at: float) -> str:
-    """Return the billing mode in effect at the time `at`. Until a switch is complete, this is the previous billing
+def _settled_mode(document: Document, time_s: float) -> str:
+    """Return the billing mode in effect at the time `time_s`. Until a switch is complete, this is the previous billing
     mode.
     """
     mode = throughput.billing_mode(document["description"])
-    if any("BillingModeSummary" in change.get("shown", {}) for change in descriptions.changes(document, at)):
+    if any("BillingModeSummary" in change.get("shown", {}) for change in descriptions.changes(document, time_s)):
         return throughput.ON_DEMAND if mode == throughput.PROVISIONED else throughput.PROVISIONED
     return mode
 

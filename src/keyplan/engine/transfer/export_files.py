@@ -181,8 +181,8 @@ class _DataFiles:
 
 
 class GzipWriter:
-    """A writer that compresses lines with gzip and writes them to a file in blocks. `taken` is the number of
-    uncompressed bytes so far.
+    """A writer that compresses lines with gzip and writes them to a file in blocks. `uncompressed_bytes` is the number
+    of uncompressed bytes so far.
     """
 
     def __init__(self, file: BinaryIO) -> None:
