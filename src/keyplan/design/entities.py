@@ -140,7 +140,7 @@ class EntitySpec:
     def expiry_attribute(self) -> str | None:
         """The attribute that contains the expiry time of the entity's items, or None if they do not expire."""
         ttl = self.schema.ttl
-        return ttl if any(stored.attribute == ttl for stored in self.fields.values()) else None
+        return ttl if any(field.attribute == ttl for field in self.fields.values()) else None
 
     @property
     def checked_expiry(self) -> str | None:
@@ -152,7 +152,7 @@ class EntitySpec:
 
     def write_times(self, event: WriteEvent) -> tuple[str, ...]:
         """Return the names of the fields that store the time of an event: the creation or the last write of an item."""
-        return tuple(name for name, stored in self.fields.items() if stored.write_time == event)
+        return tuple(name for name, field in self.fields.items() if field.write_time == event)
 
     @cached_property
     def sentinels(self) -> tuple[BoundUnique, ...]:
@@ -180,7 +180,7 @@ class EntitySpec:
 
         Such attributes exist only for the index.
         """
-        field_attributes = {stored.attribute for stored in self.fields.values()}
+        field_attributes = {field.attribute for field in self.fields.values()}
         return [part for part in bound_key.attributes if part.attribute not in field_attributes.union(self.schema.key)]
 
     @property
@@ -232,17 +232,19 @@ def _viewed_spec(model: type[View[Any]], place: Place) -> EntitySpec:
             place=place.at(f"class {name}"),
             fix="define or import the names before the class, and not under TYPE_CHECKING",
         )
-    for field, info in model.model_fields.items():
-        stored = spec.fields.get(field)
-        if stored is None or stored.info.annotation != info.annotation:
-            field_text = "no such field" if stored is None else f"{field} as {stored.info.annotation!r}"
-            raise DesignError(
-                f"view {name} has a field {field}, and {spec.name} has {field_text}",
-                place=place.at(f"{field}:", width=len(field)),
-                other=spec.place,
-                fix=f"declare fields of {spec.name} with their names and types, or leave {field} out",
+    for field_name, info in model.model_fields.items():
+        entity_field = spec.fields.get(field_name)
+        if entity_field is None or entity_field.info.annotation != info.annotation:
+            field_text = (
+                "no such field" if entity_field is None else f"{field_name} as {entity_field.info.annotation!r}"
             )
-    if missing := [field for field in spec.key.fields if field not in model.model_fields]:
+            raise DesignError(
+                f"view {name} has a field {field_name}, and {spec.name} has {field_text}",
+                place=place.at(f"{field_name}:", width=len(field_name)),
+                other=spec.place,
+                fix=f"declare fields of {spec.name} with their names and types, or leave {field_name} out",
+            )
+    if missing := [field_name for field_name in spec.key.fields if field_name not in model.model_fields]:
         raise DesignError(
             f"view {name} has no {', '.join(missing)}, by which the key of {spec.name} is made",
             place=place.at(f"class {name}"),
@@ -434,17 +436,17 @@ def _bind_primary_key(
                 )
         _check_key_attributes(bound_key, fields, model, store_key_fields=store_key_fields)
         return bound_key
-    plain = bind_stored_key(None, schema, fields, place)
-    if plain is None:
-        stored = {field.attribute for field in fields.values()}
-        missing = [name for name in schema.key if name not in stored]
+    stored_key = bind_stored_key(None, schema, fields, place)
+    if stored_key is None:
+        field_attributes = {field.attribute for field in fields.values()}
+        missing = [name for name in schema.key if name not in field_attributes]
         raise DesignError(
             f"{model.__name__} does not define the key attributes {', '.join(missing)} of table {schema.name}",
             place=place.at(f"class {model.__name__}"),
             other=schema.place,
             fix=f"add key=key(...) to its declaration, or a field stored as {missing[0]}",
         )
-    return plain
+    return stored_key
 
 
 def _check_key_attributes(
@@ -455,7 +457,7 @@ def _check_key_attributes(
     store_key_fields: bool | tuple[str, ...],
 ) -> None:
     """Raise DesignError if an attribute would store both a templated key and a field of the entity."""
-    names_by_attribute = {stored.attribute: stored.name for stored in fields.values()}
+    names_by_attribute = {field.attribute: field.name for field in fields.values()}
     for part in bound_key.attributes:
         name = names_by_attribute.get(part.attribute)
         if name is None or (part.fields == (name,) and part.text == f"{{{name}}}"):
@@ -477,7 +479,7 @@ def _check_sparse_key(
 
     Such attributes are never removed, so an item could never leave the index.
     """
-    field_attributes = {stored.attribute for stored in fields.values()}
+    field_attributes = {field.attribute for field in fields.values()}
     if bound_key.only_if is not None and all(part.attribute in field_attributes for part in bound_key.attributes):
         raise DesignError(
             f"{model.__name__} cannot leave index {index.name}: its key there consists of fields that every item keeps",

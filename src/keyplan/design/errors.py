@@ -175,8 +175,8 @@ def _find_call(place: Place) -> tuple[int, str, int, int]:
     if span is None:
         indent = len(source) - len(source.lstrip())
         return number, source, indent, len(source) - indent
-    start = _characters(source, span[2])
-    end = _characters(source, span[3]) if span[0] == span[1] else len(source)
+    start = _character_offset(source, span[2])
+    end = _character_offset(source, span[3]) if span[0] == span[1] else len(source)
     return number, source, start, end - start
 
 
@@ -193,8 +193,8 @@ def _lines(place: Place) -> Iterator[tuple[int, str, int, int]]:
     line, end_line, column, end_column = span
     for number in range(line, end_line + 1):
         source = _line(place.file, number)
-        start = _characters(source, column) if number == line else 0
-        yield number, source, start, _characters(source, end_column) if number == end_line else len(source)
+        start = _character_offset(source, column) if number == line else 0
+        yield number, source, start, _character_offset(source, end_column) if number == end_line else len(source)
     if _line(place.file, line).lstrip().startswith("@"):
         yield from _decorated(place.file, line, end_line)
 
@@ -223,7 +223,7 @@ def _indent(source: str) -> int:
     return len(source) - len(source.lstrip())
 
 
-def _characters(source: str, column: int) -> int:
+def _character_offset(source: str, column: int) -> int:
     """Convert a byte offset in a source line to a character offset."""
     return len(source.encode()[:column].decode(errors="ignore"))
 

@@ -94,7 +94,9 @@ def GSI(  # noqa: N802 - the field's own name for it
         raise invalid_option(
             "billing", billing, "not a capacity of an index", "write billing=Provisioned(read=..., write=...)"
         )
-    return Index(name, "GSI", _key("pk", pk), _key("sk", sk), _projection(project), billing, calling_place())
+    return Index(
+        name, "GSI", _key_names("pk", pk), _key_names("sk", sk), _projection(project), billing, calling_place()
+    )
 
 
 @checked_call
@@ -109,7 +111,7 @@ def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all
     return Index(name, "LSI", (), (sk,), _projection(project), None, calling_place())
 
 
-def _key(option: str, names: KeyNames | None) -> tuple[str, ...]:
+def _key_names(option: str, names: KeyNames | None) -> tuple[str, ...]:
     """Return the attribute names of an index key. Raises DesignError for a partition key without attributes."""
     attributes = (
         () if names is None else as_tuple(option, names, str, f'write {option}="owner", or several: ["owner", "day"]')

@@ -10,7 +10,7 @@ from keyplan.design.arguments import check_numbers, check_text, checked_call, in
 from keyplan.design.errors import UNKNOWN_PLACE, Place, calling_place, refuse
 
 
-def _is_whole(value: object, minimum: float = 0.0) -> bool:
+def _is_whole_number(value: object, minimum: float = 0.0) -> bool:
     """Return True if a value is a whole number, such as 1e6 or 1_000_000, that is not less than `minimum`."""
     return is_number(value, minimum) and value == int(value)  # type: ignore[call-overload]
 
@@ -78,7 +78,7 @@ class Distinct:
     """
 
     def __post_init__(self) -> None:
-        if not _is_whole(self.count) or not (self.hottest is None or is_number(self.hottest, 0, 1)):
+        if not _is_whole_number(self.count) or not (self.hottest is None or is_number(self.hottest, 0, 1)):
             refuse(f"{self} does not say how a field varies", "give a number of values, and a share from 0 to 1")
         object.__setattr__(self, "count", int(self.count))
 
@@ -105,7 +105,7 @@ class Volume:
     """Maps each optional field to the share of items that have the field."""
 
     def __post_init__(self) -> None:
-        if not _is_whole(self.count):
+        if not _is_whole_number(self.count):
             raise invalid_option(
                 "count", self.count, "not a number of items", "give their number: Volume(count=1_000_000)"
             )
@@ -116,7 +116,7 @@ class Volume:
         if not (self.bytes is None or isinstance(self.bytes, Bytes)):
             refuse(f"bytes={self.bytes!r} is not a Bytes object", f"write bytes=Bytes({self.bytes!r})")
         for name, distribution in self.distinct.items():
-            if not (isinstance(distribution, Distinct) or _is_whole(distribution) or _are_shares(distribution)):
+            if not (isinstance(distribution, Distinct) or _is_whole_number(distribution) or _are_shares(distribution)):
                 refuse(
                     f"distinct[{name!r}]={distribution!r} does not say how {name} varies",
                     'give a number of values, Distinct(...), or the share of each value: {"open": 0.1, "done": 0.9}',
@@ -201,7 +201,7 @@ class Provisioned:
 
 def _check_units(**units: object) -> None:
     for option, value in units.items():
-        if not (_is_whole(value, 1) and isinstance(value, int)):
+        if not (_is_whole_number(value, 1) and isinstance(value, int)):
             raise invalid_option(
                 option, value, "not a number of capacity units", "give a whole number of units per second, at least 1"
             )

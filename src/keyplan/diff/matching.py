@@ -198,7 +198,7 @@ def _sources(sources: Mapping[str, Any]) -> Form:
 
 
 def _action(action: FieldUpdate) -> Form:
-    return (action.word, _operand(action.path), value_form(action.source))
+    return (action.method, _operand(action.path), value_form(action.source))
 
 
 @dataclass(frozen=True)

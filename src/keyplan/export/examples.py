@@ -308,7 +308,7 @@ def _matching(declared: DeclaredField, turn: int) -> str:
     pattern, length = AutomatonBuilder(), AutomatonBuilder()
     pattern.add(language)
     length.add(Run(ANY, declared.min_length or 0, None))
-    words = shared_words(pattern.machine(), length.machine(), visits=turn + 1, variety=turn + 1)
+    words = shared_words(pattern.build(), length.build(), visits=turn + 1, variety=turn + 1)
     return ([f"<{declared.name}>", *islice(words, turn + 1)])[-1]
 
 

@@ -214,7 +214,7 @@ class Delivery:
         if segment.error is not None:
             return self._give_up(track, segment, segment.error, counts)
         try:
-            handled = _call(track.consumer, segment)
+            handled = _call_consumer(track.consumer, segment)
         except Exception as error:  # noqa: BLE001 - every exception of a handler is retried
             return self._handle_failure(track, segment, error, counts)
         counts.delivered += handled
@@ -282,7 +282,7 @@ class Delivery:
         return True
 
 
-def _call(consumer: BoundConsumer, segment: Segment) -> int:
+def _call_consumer(consumer: BoundConsumer, segment: Segment) -> int:
     """Call the consumer's function with the changes in a segment, and return the number of changes."""
     changes_by_record = segment.changes
     if changes_by_record is None:

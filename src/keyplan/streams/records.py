@@ -52,7 +52,7 @@ def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
         int(change["SequenceNumber"]),
         raw["eventID"],
         raw["eventName"],
-        _seconds(change.get("ApproximateCreationDateTime", 0.0)),
+        _epoch_seconds(change.get("ApproximateCreationDateTime", 0.0)),
         change["Keys"],
         change.get("OldImage"),
         change.get("NewImage"),
@@ -60,7 +60,7 @@ def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
     )
 
 
-def _seconds(time: datetime | float) -> float:
+def _epoch_seconds(time: datetime | float) -> float:
     """Return a time in epoch seconds. `time` is a datetime from boto3, or a number of seconds from an engine."""
     return time.timestamp() if isinstance(time, datetime) else float(time)
 

@@ -42,7 +42,7 @@ class ConsumerGroup:
         return all(track.is_idle for track in self.tracks)
 
     @property
-    def can_join(self) -> bool:
+    def can_merge(self) -> bool:
         """Return True if this group of consumers can be merged with another group at the same position.
 
         This requires that the position is known. Groups that have an iterator but have not read any records may be at
@@ -86,7 +86,7 @@ class ShardReader:
             group.tracks = [track for track in group.tracks if id(track) in held_ids]
             if not group.tracks:
                 continue
-            if not group.can_join:
+            if not group.can_merge:
                 groups.append(group)
                 continue
             position = (group.cursor.shard.key, group.cursor.position, group.cursor.from_latest)

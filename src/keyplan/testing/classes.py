@@ -21,10 +21,10 @@ from typing import Any
 
 from keyplan.testing.operation import EngineLike
 
-Block = Callable[[EngineLike], AbstractContextManager[Any]]
+BlockFactory = Callable[[EngineLike], AbstractContextManager[Any]]
 """A function that returns the context manager for a block in which an engine answers DynamoDB clients."""
 
-_FOR_ALL_TESTS = frozenset({"setUpClass", "tearDownClass", "setup_class", "teardown_class"})
+_CLASS_FIXTURES = frozenset({"setUpClass", "tearDownClass", "setup_class", "teardown_class"})
 _PARAMETERS_COUNTED = frozenset({"setup_method", "teardown_method", "setup_class", "teardown_class"})
 """The methods whose parameters pytest counts in order to decide whether to pass the test method as an argument."""
 _RUNNERS = ("run", "debug")
@@ -32,18 +32,18 @@ _COPY_ATTRIBUTE = "_keyplan_answering"
 _WRAPPER_ATTRIBUTE = "_keyplan_answered"
 
 
-def decorate_class(test_class: type, engine: EngineLike, block: Block) -> None:
+def decorate_class(test_class: type, engine: EngineLike, enter_block: BlockFactory) -> None:
     """Wrap each method of a test class, including inherited methods. Each test uses a separate copy of the engine."""
-    copies = _Copies(engine, block)
+    copies = _EngineCopies(engine, enter_block)
     for name, member in list(_members(test_class)):
-        if isinstance(member, classmethod) and name in _FOR_ALL_TESTS:
-            setattr(test_class, name, classmethod(_wrapped(member.__func__, lambda _args: block(engine))))
+        if isinstance(member, classmethod) and name in _CLASS_FIXTURES:
+            setattr(test_class, name, classmethod(_wrapped(member.__func__, lambda _args: enter_block(engine))))
         elif isinstance(member, staticmethod) and name.startswith("test"):
             setattr(
                 test_class, name, staticmethod(_wrapped(member.__func__, lambda _args: copies.block_with_new_copy()))
             )
         elif inspect.isclass(member) and member.__qualname__.startswith(f"{test_class.__qualname__}.Test"):
-            decorate_class(member, engine, block)
+            decorate_class(member, engine, enter_block)
         elif inspect.isfunction(member) and not name.startswith("_") and not _is_fixture(member):
             setattr(test_class, name, _wrapped(member, copies.block_of_instance))
     if issubclass(test_class, unittest.TestCase):
@@ -51,11 +51,11 @@ def decorate_class(test_class: type, engine: EngineLike, block: Block) -> None:
             setattr(test_class, name, _wrapped(getattr(test_class, name), copies.block_of_run))
 
 
-class _Copies:
+class _EngineCopies:
     """The copies of an engine. Each instance of a test class, and therefore each test, has one."""
 
-    def __init__(self, engine: EngineLike, block: Block) -> None:
-        self._engine, self._block = engine, block
+    def __init__(self, engine: EngineLike, enter_block: BlockFactory) -> None:
+        self._engine, self._enter_block = engine, enter_block
 
     def block_of_instance(self, args: tuple[Any, ...]) -> AbstractContextManager[Any]:
         """Return the context manager for a block in which the engine copy of a test answers DynamoDB clients.
@@ -69,14 +69,14 @@ class _Copies:
             engine, close = self._make()
             weakref.finalize(test, close)
             cached = vars(test)[_COPY_ATTRIBUTE] = (self, engine)
-        return self._block(cached[1])
+        return self._enter_block(cached[1])
 
     @contextmanager
     def block_with_new_copy(self) -> Iterator[EngineLike]:
         """Enter a block in which a new copy of the engine answers DynamoDB clients. The copy is closed at the end."""
         engine, close = self._make()
         try:
-            with self._block(engine):
+            with self._enter_block(engine):
                 yield engine
         finally:
             close()

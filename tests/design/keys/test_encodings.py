@@ -374,7 +374,7 @@ def accepts(language: Language, text: str) -> bool:
     word, pattern = AutomatonBuilder(), AutomatonBuilder()
     word.add(Word(text))
     pattern.add(language)
-    return any(True for _ in shared_words(word.machine(), pattern.machine()))
+    return any(True for _ in shared_words(word.build(), pattern.build()))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

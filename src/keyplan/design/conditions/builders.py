@@ -348,7 +348,7 @@ class FieldUpdate:
     """Whether the change is omitted if a call passes UNSET as the value."""
 
     @property
-    def word(self) -> str:
+    def method(self) -> str:
         """The name of the builder method that declares this change, such as "set" or "subtract"."""
         return "subtract" if self.negative else "patch" if self.optional else self.name
 
@@ -499,7 +499,7 @@ class ItemWrite:
     def __repr__(self) -> str:
         text = f"item({arguments_text(self.key) if self.item is None else repr(self.item)})"
         for action in self.actions:
-            text += f".{action.word}({action.path!r}{', ...' * (action.name != 'remove')})"
+            text += f".{action.method}({action.path!r}{', ...' * (action.name != 'remove')})"
         if self.assumed:
             text += f".assuming({arguments_text(self.assumed)})"
         if self.version is not None:

@@ -106,9 +106,9 @@ def stated_values(condition: Condition | None, fields: Mapping[str, StoredField]
     if isinstance(condition, CompareCondition):
         is_constant = condition.op == "=" and not isinstance(condition.right, _NO_CONSTANT)
         return {path.field: condition.right} if is_constant else {}
-    stored = fields[path.field]
+    field = fields[path.field]
     must_be_missing = isinstance(condition, FunctionCondition) and condition.name == "attribute_not_exists"
-    return {path.field: None} if must_be_missing and (stored.optional or stored.is_set) else {}
+    return {path.field: None} if must_be_missing and (field.optional or field.is_set) else {}
 
 
 def listed_constants(condition: Condition | None) -> dict[str, tuple[Source, ...]]:

@@ -171,7 +171,7 @@ def _typed_sources(plan: Plan) -> Iterator[tuple[Source, Any]]:
     """Yield each value in a key or comparison together with the type of its field, or `object` if the type
     is unknown.
     """
-    fields = {name: stored for entity in reversed(plan.entities) for name, stored in entity.fields.items()}
+    fields = {name: field for entity in reversed(plan.entities) for name, field in entity.fields.items()}
     if plan.key is not None:
         bounds = [
             bound for condition in plan.key.sort for bound in (condition.low, condition.high) if bound is not None
@@ -280,8 +280,8 @@ def compared_types(condition: Condition | None, fields: Mapping[str, StoredField
 
 
 def _path_type(path: FieldPath, fields: Mapping[str, StoredField]) -> Any:
-    stored = fields.get(path.field)
-    kind = object if stored is None else _member_type(stored.annotation, path.parts[1:])
+    field = fields.get(path.field)
+    kind = object if field is None else _member_type(field.annotation, path.parts[1:])
     return without_none(kind)[0]
 
 
@@ -344,14 +344,14 @@ def _allow_placeholder(accept: TypeCheck) -> TypeCheck:
 
 
 def _choice_check(choices: tuple[Any, ...]) -> TypeCheck:
-    stored = [plain_value(choice) for choice in choices]
+    plain_choices = [plain_value(choice) for choice in choices]
 
     def accept(value: Any) -> bool:
         plain = plain_value(value)
         # Compare types too, because True == 1.
         return any(
             isinstance(plain, type(choice)) and isinstance(plain, bool) == isinstance(choice, bool) and plain == choice
-            for choice in stored
+            for choice in plain_choices
         )
 
     return accept

@@ -84,11 +84,11 @@ class Design:
         if not tables:
             raise DesignError(
                 f"{_module_name(module)} declares no table",
-                place=Place(_file(module), 1),
+                place=Place(_module_path(module), 1),
                 fix='declare one: app = Table("app", pk="PK", sk="SK")',
             )
         return cls(
-            name=_name(module),
+            name=_design_name(module),
             tables=tables,
             transactions=tuple(value for value in declarations if isinstance(value, Transaction)),
             claims=_module_values(module, "claims", Claim, 'claims = [Claim("$0 a month")]'),
@@ -142,13 +142,13 @@ def is_file_path(target: str) -> bool:
     return target.endswith(".py") or "/" in target
 
 
-def _name(module: ModuleType) -> str:
+def _design_name(module: ModuleType) -> str:
     """Return the name of the design that a module declares.
 
     The name is the value of the module's variable `name`. Without this variable, it is the name of the module's file,
     or the name of the folder if the file is design.py.
     """
-    path, name = Path(_file(module)), getattr(module, "name", None)
+    path, name = Path(_module_path(module)), getattr(module, "name", None)
     if isinstance(name, str) and name:
         return name
     return path.parent.name if path.stem == "design" else path.stem
@@ -156,10 +156,10 @@ def _name(module: ModuleType) -> str:
 
 def _module_name(module: ModuleType) -> str:
     """Return a module's name for use in messages or, if the module was loaded from a file, its path."""
-    return _file(module) if module.__name__.startswith(_FILE_MODULE) else module.__name__
+    return _module_path(module) if module.__name__.startswith(_FILE_MODULE) else module.__name__
 
 
-def _file(module: ModuleType) -> str:
+def _module_path(module: ModuleType) -> str:
     """Return the path of a module's file or, for a module without a file, such as a namespace package, its name."""
     return str(getattr(module, "__file__", None) or module.__name__)
 
@@ -175,7 +175,7 @@ def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -
         if not isinstance(member, kind):
             raise DesignError(
                 f"the module's {name} hold {member!r}, which is not a {kind.__name__}",
-                place=Place(_file(module), 1, name),
+                place=Place(_module_path(module), 1, name),
                 fix=f"write {example}, and rename other variables",
             )
     return values
@@ -187,7 +187,7 @@ def _cost_floor(module: ModuleType) -> float:
     if not is_number(floor):
         raise DesignError(
             f"the module's cost_floor is {floor!r}, which is not an amount",
-            place=Place(_file(module), 1, "cost_floor"),
+            place=Place(_module_path(module), 1, "cost_floor"),
             fix="write dollars per month, such as cost_floor = 25, and rename other variables",
         )
     return float(floor)

@@ -363,13 +363,13 @@ def _draft(
     )
 
 
-def _plan_get(declaration: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    planned = plan_get(declaration, change, draft)
+def _plan_get(declaration: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
+    planned = plan_get(declaration, write, draft)
     return replace(planned, notes=read_notes(planned, None))
 
 
-def _plan_batch_get(declaration: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    planned = _plan_get(declaration, change, draft)
+def _plan_batch_get(declaration: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
+    planned = _plan_get(declaration, write, draft)
     if planned.walk is None:
         raise DesignError(
             f"{declaration.name} is a batch, but names one item",
@@ -379,8 +379,8 @@ def _plan_batch_get(declaration: PatternDeclaration, change: ItemWrite, draft: P
     return planned
 
 
-def _plan_batch_put(declaration: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    planned = plan_batch(declaration, change, draft)
+def _plan_batch_put(declaration: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
+    planned = plan_batch(declaration, write, draft)
     if planned.item is None:
         raise DesignError(
             f"{declaration.name} puts items, but returns a key",
@@ -390,8 +390,8 @@ def _plan_batch_put(declaration: PatternDeclaration, change: ItemWrite, draft: P
     return planned
 
 
-def _plan_batch_delete(declaration: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
-    planned = plan_batch(declaration, change, draft)
+def _plan_batch_delete(declaration: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
+    planned = plan_batch(declaration, write, draft)
     if planned.item is not None:
         raise DesignError(
             f"{declaration.name} deletes items, but returns whole items",

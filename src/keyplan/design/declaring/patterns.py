@@ -59,11 +59,11 @@ def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -
     for node, name in _branches(nodes, parameters):
         raise DesignError(
             f"the pattern branches on its parameter {name}",
-            place=_place(function, source, node)[0],
+            place=_place_and_text(function, source, node)[0],
             fix="declare one pattern for each case, or decide before the pattern is called",
         )
     for call in _varying_calls(nodes):
-        place, text = _place(function, source, call)
+        place, text = _place_and_text(function, source, call)
         raise DesignError(
             f"the pattern takes {text} once, when it is declared: every call would have the same value",
             place=place,
@@ -71,7 +71,7 @@ def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -
         )
 
 
-def _place(function: Callable[..., Any], source: str, node: ast.expr) -> tuple[Place, str]:
+def _place_and_text(function: Callable[..., Any], source: str, node: ast.expr) -> tuple[Place, str]:
     """Return the source location of an expression, and the first line of its source."""
     first = function_place(function)
     text = (ast.get_source_segment(source, node) or function.__name__).splitlines()[0]
@@ -332,7 +332,7 @@ class Pattern(Generic[P, R]):
             if parameter.default is not inspect.Parameter.empty
         }
         self._make_plan = make_plan
-        terms = _run(function, self.parameters, self.place)
+        terms = _run_body(function, self.parameters, self.place)
         self._set_terms(terms, optional_parameters(terms) if isinstance(terms, KeyCondition) else frozenset())
 
     def _set_terms(self, terms: Any, optional: frozenset[str]) -> None:
@@ -548,7 +548,7 @@ def _parameters(function: Callable[..., Any], signature: inspect.Signature, plac
     return parameters
 
 
-def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: Place) -> Any:
+def _run_body(function: Callable[..., Any], parameters: Mapping[str, Param], place: Place) -> Any:
     """Run the body of a pattern with stand-ins for its parameters, and return the body's result."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise DesignError(

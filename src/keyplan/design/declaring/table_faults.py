@@ -236,13 +236,13 @@ def _expiry_faults(table: DeclaredTable) -> Iterator[Fault]:
         )
     for ttl in table.schema.ttls:
         for entity in table.entities:
-            for stored in entity.fields.values():
-                if stored.attribute == ttl.attribute and stored.type_code != "N":
+            for field in entity.fields.values():
+                if field.attribute == ttl.attribute and field.type_code != "N":
                     yield Fault(
                         "KP701",
-                        f"{entity.name}.{stored.name} is the expiry of table {table.schema.name} but is stored as"
-                        f" {stored.type_code}: items expire only by a Number of epoch seconds",
+                        f"{entity.name}.{field.name} is the expiry of table {table.schema.name} but is stored as"
+                        f" {field.type_code}: items expire only by a Number of epoch seconds",
                         "declare it as datetime, or as int seconds",
-                        entity.place.at(f"{stored.name}:", width=len(stored.name)),
+                        entity.place.at(f"{field.name}:", width=len(field.name)),
                         table.schema.place,
                     )

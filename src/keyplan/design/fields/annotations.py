@@ -355,7 +355,7 @@ class WriteTime:
     event: WriteEvent
 
     @property
-    def word(self) -> str:
+    def function_name(self) -> str:
         """The name of the function that declares the field: Created or Updated."""
         return self.event.capitalize()
 
@@ -404,8 +404,8 @@ def write_time_of(info: FieldInfo, annotation: Any) -> WriteEvent | None:
         return None
     if not (isinstance(annotation, type) and issubclass(annotation, datetime)):
         raise UnstorableTypeError(
-            f"{write_time.word}() is the time of a write",
-            f"declare it as a datetime: {write_time.event}_at: datetime = {write_time.word}()",
+            f"{write_time.function_name}() is the time of a write",
+            f"declare it as a datetime: {write_time.event}_at: datetime = {write_time.function_name}()",
         )
     return write_time.event
 

@@ -205,14 +205,14 @@ def _exact_expression(field: StoredField, number: int, scope: dict[str, Any], co
     if field.stored is not None:
         return f"{field.stored}({content})" if field.type_code == "N" else _TIMESTAMP.format(content)
     if field.type_code == "L" and get_origin(annotation) is list:
-        member = _simple_type(get_args(annotation)[0])
+        member = _simple_expression(get_args(annotation)[0])
         return None if member is None else f"[{member[1].format(f'member[{member[0]!r}]')} for member in {content}]"
     if field.type_code == "M" and get_origin(annotation) is dict and get_args(annotation)[0] is str:
-        member = _simple_type(get_args(annotation)[1])
+        member = _simple_expression(get_args(annotation)[1])
         expression = "" if member is None else member[1].format(f"member[{member[0]!r}]")
         return f"{{name: {expression} for name, member in {content}.items()}}" if expression else None
     if field.is_set and get_origin(annotation) in {set, frozenset}:
-        member = _simple_type(get_args(annotation)[0])
+        member = _simple_expression(get_args(annotation)[0])
         if member is None or f"{member[0]}S" != field.type_code:
             return None
         members = content if member[1] == "{}" else f"[{member[1].format('member')} for member in {content}]"
@@ -221,11 +221,11 @@ def _exact_expression(field: StoredField, number: int, scope: dict[str, Any], co
     if choices is not None and field.type_code == "S":
         scope[f"choice{number}"] = choices
         return f"choice{number}[{content}]"
-    exact = _simple_type(annotation)
+    exact = _simple_expression(annotation)
     return exact[1].format(content) if exact is not None and exact[0] == field.type_code else None
 
 
-def _simple_type(annotation: Any) -> tuple[str, str] | None:
+def _simple_expression(annotation: Any) -> tuple[str, str] | None:
     """Return the attribute type of a simple type, and an expression template in which {} is replaced by the content.
 
     Return None for any other type.

@@ -476,27 +476,27 @@ def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> Store
     return StoredField(name, attribute, code, optional, annotation, info, encode, decode, stored, write_time)
 
 
-def plain_decoder(stored: StoredField) -> Callable[[Any], Any] | None:
-    """Return a fast decoder for the content of the field's attribute type, or None if `stored.decode` must be used.
+def plain_decoder(field: StoredField) -> Callable[[Any], Any] | None:
+    """Return a fast decoder for the content of the field's attribute type, or None if `field.decode` must be used.
 
-    `stored.decode` also decodes other attribute types, whose values pydantic then validates.
+    `field.decode` also decodes other attribute types, whose values pydantic then validates.
     """
-    return PLAIN_DECODERS.get(stored.type_code) if stored.decode is decode_value else None
+    return PLAIN_DECODERS.get(field.type_code) if field.decode is decode_value else None
 
 
 @lru_cache(maxsize=4096)
-def validator(stored: StoredField) -> Callable[[Any], Any]:
+def validator(field: StoredField) -> Callable[[Any], Any]:
     """Return a function that validates a value as the field's model would. The returned function raises ValueError for
     an invalid value.
     """
-    return _validator(stored.name, annotation_with_limits(stored.info))
+    return _validator(field.name, annotation_with_limits(field.info))
 
 
-def amount_validator(stored: StoredField) -> Callable[[Any], Any]:
+def amount_validator(field: StoredField) -> Callable[[Any], Any]:
     """Return a function that validates the type of an amount to add to a field. The function ignores the field's
     constraints, such as a minimum.
     """
-    return validator(stored) if stored.stored is not None else _validator(stored.name, stored.annotation)
+    return validator(field) if field.stored is not None else _validator(field.name, field.annotation)
 
 
 def _validator(name: str, annotation: Any) -> Callable[[Any], Any]:

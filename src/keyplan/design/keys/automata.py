@@ -42,7 +42,7 @@ class AutomatonBuilder:
         self._excluded = excluded
         self.end = 0
 
-    def state(self) -> int:
+    def add_state(self) -> int:
         """Add a state and return its number."""
         self._edges.append([])
         self._skips.append([])
@@ -67,7 +67,7 @@ class AutomatonBuilder:
         """
         builder = AutomatonBuilder(excluded | CharSet.from_text(delimiter) if len(delimiter) == 1 else excluded)
         builder.add(language)
-        inner = builder.machine()
+        inner = builder.build()
         self.add_machine(_without_ambiguous_words(inner, delimiter) if len(delimiter) > 1 else inner)
 
     def add_machine(self, machine: Automaton) -> None:
@@ -77,12 +77,12 @@ class AutomatonBuilder:
             self._edges.append([(chars, target + offset) for chars, target in edges])
             self._skips.append([])
         self._skips[self.end].append(machine.start + offset)
-        end = self.state()
+        end = self.add_state()
         for state in machine.ends:
             self._skips[state + offset].append(end)
         self.end = end
 
-    def machine(self) -> Automaton:
+    def build(self) -> Automaton:
         """Return the automaton without empty transitions and dead states."""
         closures = [self._closure(state) for state in range(len(self._edges))]
         edges = tuple(
@@ -119,18 +119,18 @@ class AutomatonBuilder:
                 return self._add_union(options, state)
 
     def _add_edge(self, state: int, chars: CharSet) -> int:
-        target = self.state()
-        self._edges[state].append((chars.minus(self._excluded) if self._excluded else chars, target))
+        target = self.add_state()
+        self._edges[state].append((chars.difference(self._excluded) if self._excluded else chars, target))
         return target
 
     def _add_union(self, options: tuple[Language, ...], state: int) -> int:
-        end = self.state()
+        end = self.add_state()
         texts = [option.text for option in options if isinstance(option, Word)]
         self._add_words(texts, state, end)
         for option in options:
             if isinstance(option, Word):
                 continue
-            start = self.state()
+            start = self.add_state()
             self._skips[state].append(start)
             self._skips[self._add_language(option, start)].append(end)
         return end
@@ -157,7 +157,7 @@ class AutomatonBuilder:
 
         for _ in range(low):
             state = add_repetition(state)
-        end = self.state()
+        end = self.add_state()
         self._skips[state].append(end)
         if high is None:
             self._skips[add_repetition(end)].append(end)
@@ -201,7 +201,7 @@ def _without_ambiguous_words(machine: Automaton, delimiter: str) -> Automaton:
     singles = [CharSet.from_text(character) for character in dict.fromkeys(delimiter)]
     other_chars = ANY
     for single in singles:
-        other_chars = other_chars.minus(single)
+        other_chars = other_chars.difference(single)
     steps = [
         [(single, _overlap(delimiter[:k] + chr(single.lowest), delimiter)) for single in singles] + [(other_chars, 0)]
         for k in range(width)
@@ -210,7 +210,10 @@ def _without_ambiguous_words(machine: Automaton, delimiter: str) -> Automaton:
     for outgoing in machine.edges:
         for k in range(width):
             moves = [
-                (chars.meet(c), target * width + j) for chars, target in outgoing for c, j in steps[k] if j < width
+                (chars.intersection(c), target * width + j)
+                for chars, target in outgoing
+                for c, j in steps[k]
+                if j < width
             ]
             edges.append(tuple((chars, target) for chars, target in moves if chars))
     accepting = [k for k in range(width) if (delimiter[:k] + delimiter).find(delimiter) == k]
@@ -241,5 +244,5 @@ def shared_words(left: Automaton, right: Automaton, *, visits: int = 1, variety:
         for left_chars, next_a in left.edges[a]:
             for right_chars, next_b in right.edges[b]:
                 if counts[next_a, next_b] < visits:
-                    common = left_chars.meet(right_chars)
+                    common = left_chars.intersection(right_chars)
                     pending.extend((next_a, next_b, word + c) for c in (common.examples(variety) if common else ""))

@@ -37,7 +37,7 @@ class CharSet:
     @classmethod
     def between(cls, low: str, high: str) -> CharSet:
         """Return the set of characters from `low` to `high`, inclusive."""
-        return _merge_ranges([(ord(low), ord(high))]).meet(ANY)
+        return _merge_ranges([(ord(low), ord(high))]).intersection(ANY)
 
     def __contains__(self, character: str) -> bool:
         point = ord(character)
@@ -49,14 +49,14 @@ class CharSet:
     def __or__(self, other: CharSet) -> CharSet:
         return _merge_ranges([*self.ranges, *other.ranges])
 
-    def meet(self, other: CharSet) -> CharSet:
+    def intersection(self, other: CharSet) -> CharSet:
         """Return the intersection of this set and another set."""
         pairs = ((max(a, c), min(b, d)) for a, b in self.ranges for c, d in other.ranges)
         return CharSet(tuple((low, high) for low, high in pairs if low <= high))
 
-    def minus(self, other: CharSet) -> CharSet:
+    def difference(self, other: CharSet) -> CharSet:
         """Return the characters of this set that are not in another set."""
-        return self.meet(other.complement)
+        return self.intersection(other.complement)
 
     @cached_property
     def complement(self) -> CharSet:
@@ -265,7 +265,7 @@ def _widest(sizes: list[tuple[int, int | None]]) -> tuple[int, int | None]:
 
 
 _ASCII = CharSet.between("\0", "\x7f")
-_BEYOND = ANY.minus(_ASCII)
+_BEYOND = ANY.difference(_ASCII)
 _SPACE = CharSet.from_text(" \t\n\r\f\v")
 _CLASS_ESCAPES = {"d": DIGITS, "w": LETTERS | DIGITS | CharSet.from_text("_"), "s": _SPACE}
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
@@ -332,7 +332,7 @@ class _PatternParser:
         if character == "\\":
             return Run(self._escape()[0], 1, 1)
         if character == ".":
-            return Run(ANY.minus(CharSet.from_text("\n")), 1, 1)
+            return Run(ANY.difference(CharSet.from_text("\n")), 1, 1)
         if character in _SPECIAL:
             raise _UnsupportedSyntaxError
         return Run(CharSet.from_text(character), 1, 1)
@@ -386,7 +386,7 @@ class _PatternParser:
             member_wide, member_narrow = self._member()
             wide, narrow = wide | member_wide, narrow | member_narrow
         self._next()
-        return ANY.minus(narrow) if negated else wide
+        return ANY.difference(narrow) if negated else wide
 
     def _member(self) -> tuple[CharSet, CharSet]:
         if self._text[self._position : self._position + 2] in {"&&", "--", "~~"} or self._peek() == "[":
@@ -412,7 +412,7 @@ class _PatternParser:
         if char_class is not None:
             if character.islower():
                 return char_class | _BEYOND, char_class
-            return ANY.minus(char_class), _ASCII.minus(char_class)
+            return ANY.difference(char_class), _ASCII.difference(char_class)
         if character in _CONTROLS:
             return (CharSet.from_text(_CONTROLS[character]),) * 2
         if character.isalnum():

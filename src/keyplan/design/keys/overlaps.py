@@ -156,7 +156,7 @@ def _first_captured(
         _add_parts(builder, parts, excluded)
         append_language(builder)
         builder.add_anything()
-        machine, other_machine = builder.machine(), _key_machine((other,), excluded)
+        machine, other_machine = builder.build(), _key_machine((other,), excluded)
         overlap = _first_shared(machine, other_machine, overlap_outside_prefix)
         if overlap is not None and not overlap.certain:
             overlap = _first_shared(machine, other_machine, overlap_of)
@@ -284,8 +284,8 @@ def _key_machine(templates: Sequence[BoundTemplate], excluded: CharSet) -> Autom
             keys.add(Word(_BETWEEN))
         attribute = AutomatonBuilder()
         _add_parts(attribute, template.parts, excluded)
-        keys.add_machine(without_empty(attribute.machine()))
-    return keys.machine()
+        keys.add_machine(without_empty(attribute.build()))
+    return keys.build()
 
 
 def _add_parts(builder: AutomatonBuilder, parts: Iterable[BoundPart], excluded: CharSet) -> None:

@@ -468,7 +468,7 @@ class BoundTemplate:
             return all(a < b and not b.startswith(a) for a, b in pairwise(texts))
         chars = encoding.chars
         if part.guarded and len(part.delimiter) == 1:
-            chars = chars.minus(CharSet.from_text(part.delimiter))
+            chars = chars.difference(CharSet.from_text(part.delimiter))
         return bool(literal) and bool(chars) and chars.lowest > ord(literal[0])
 
     def ends_in_period(self, field: str) -> bool:

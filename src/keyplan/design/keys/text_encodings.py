@@ -222,7 +222,11 @@ def case_encoding(field: DeclaredField, case: Literal["upper", "lower"]) -> Enco
     if max_bytes is not None and field.max_length is not None:
         max_bytes = min(max_bytes, field.max_length * _FOLDED_BYTES[case])
     return replace(
-        encoding, reversible=False, keeps_order=False, max_bytes=max_bytes, reachable=ANY.minus(_lost_letters(fold))
+        encoding,
+        reversible=False,
+        keeps_order=False,
+        max_bytes=max_bytes,
+        reachable=ANY.difference(_lost_letters(fold)),
     )
 
 
@@ -243,7 +247,7 @@ def _folded_language(field: DeclaredField, fold: Callable[[str], str]) -> Langua
             low,
             high,
         )
-    return Run(ANY.minus(_lost_letters(fold)), low, None if high is None else high * _FOLDED_CHARS)
+    return Run(ANY.difference(_lost_letters(fold)), low, None if high is None else high * _FOLDED_CHARS)
 
 
 def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
@@ -252,7 +256,7 @@ def quote_encoding(field: DeclaredField, delimiter: str) -> Encoding:
     Punctuation that occurs in the following delimiter is also escaped, so that no encoded value contains the delimiter.
     This does not apply to "%" or to delimiters that consist of letters and digits.
     """
-    unquoted = _UNRESERVED.minus(CharSet.from_text("".join(c for c in delimiter if not c.isalnum())))
+    unquoted = _UNRESERVED.difference(CharSet.from_text("".join(c for c in delimiter if not c.isalnum())))
     special = re.compile("[^" + _class_pattern(unquoted)[1:])
 
     def quote(value: str) -> str:

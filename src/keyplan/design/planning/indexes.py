@@ -40,7 +40,7 @@ _MAKES_PRESENT = frozenset({"add", "append"})
 
 def index_effects(
     pattern: PatternDeclaration,
-    change: ItemWrite,
+    write: ItemWrite,
     *,
     creates: bool,
     indexes: Sequence[BoundIndexKey] | None = None,
@@ -52,28 +52,28 @@ def index_effects(
     `omitted` are the fields of a patch that a call does not provide.
     """
     entity = pattern.entities[0]
-    changed_fields = {action.path.field for action in change.actions}
+    changed_fields = {action.path.field for action in write.actions}
     if entity.version is not None:
         changed_fields.add(entity.version)
     faults = [_key_change(pattern, entity, name) for name in entity.key.fields if name in changed_fields]
-    known_values = stated_values(change.required, entity.fields)
-    values = {name: known_values[name] for name in known_values.keys() - changed_fields} | _values_after(change)
+    known_values = stated_values(write.required, entity.fields)
+    values = {name: known_values[name] for name in known_values.keys() - changed_fields} | _values_after(write)
     if entity.version is not None:
         values[entity.version] = UNKNOWN  # the update increments it
-    choices = listed_constants(change.required)
-    before = _cases(known_values | change.assumed | change.key, choices)
+    choices = listed_constants(write.required)
+    before = _cases(known_values | write.assumed | write.key, choices)
     after = _cases(values, {name: choices[name] for name in choices.keys() - changed_fields})
     effects = []
     for bound_key in entity.indexes if indexes is None else indexes:
         if creates and _is_fixed_at_creation(bound_key, entity):
-            effects.append(IndexEffect(bound_key, _sources_at_creation(bound_key, change), only_if_missing=True))
+            effects.append(IndexEffect(bound_key, _sources_at_creation(bound_key, write), only_if_missing=True))
             continue
         deciding = changed_fields & _deciding_fields(bound_key, entity)
         if not deciding or (not creates and _keeps_key(bound_key, entity, deciding, before=before, after=after)):
-            if creates and (missing_names := _default_entry_fields(bound_key, entity, values, change)):
+            if creates and (missing_names := _default_entry_fields(bound_key, entity, values, write)):
                 faults.append(_stale_index(pattern, entity, bound_key, missing_names, "creates", omitted=omitted))
             continue
-        missing_names = _missing_fields(bound_key, entity, values, _present_fields(entity, change))
+        missing_names = _missing_fields(bound_key, entity, values, _present_fields(entity, write))
         if missing_names:
             verb_phrase = f"changes {', '.join(sorted(deciding))} of"
             faults.append(_stale_index(pattern, entity, bound_key, missing_names, verb_phrase, omitted=omitted))
@@ -85,13 +85,13 @@ def index_effects(
 _MAX_OPTIONAL = 8
 
 
-def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: bool) -> list[Fault]:
+def patch_faults(pattern: PatternDeclaration, write: ItemWrite, *, creates: bool) -> list[Fault]:
     """Return a fault for each index key that would become stale if a call provides only some fields of a patch.
 
     If more than eight fields affect a key, this function checks only calls that omit at most one field or provide a
     single field. Other calls are checked when they are made.
     """
-    optional = {action.path.field for action in change.actions if action.optional}
+    optional = {action.path.field for action in write.actions if action.optional}
     faults = []
     for bound_key in pattern.entities[0].indexes if optional else ():
         optional_fields = [name for name in bound_key.depends_on if name in optional]
@@ -102,11 +102,11 @@ def patch_faults(pattern: PatternDeclaration, change: ItemWrite, *, creates: boo
         )
         for omitted in chain.from_iterable(combinations(optional_fields, size) for size in sizes):
             actions = tuple(
-                action for action in change.actions if not (action.optional and action.path.field in omitted)
+                action for action in write.actions if not (action.optional and action.path.field in omitted)
             )
             if not creates and all(action.source is WRITE_TIME for action in actions):
                 continue  # the call changes nothing
-            partial_change = replace(change, actions=actions)
+            partial_change = replace(write, actions=actions)
             _, index_faults = index_effects(
                 pattern, partial_change, creates=creates, indexes=(bound_key,), omitted=omitted
             )
@@ -157,8 +157,8 @@ def _is_fixed_at_creation(bound_key: BoundKey, entity: EntitySpec) -> bool:
     )
 
 
-def _sources_at_creation(bound_key: BoundKey, change: ItemWrite) -> dict[str, Source]:
-    return {name: change.key.get(name, WRITE_TIME) for name in bound_key.fields}
+def _sources_at_creation(bound_key: BoundKey, write: ItemWrite) -> dict[str, Source]:
+    return {name: write.key.get(name, WRITE_TIME) for name in bound_key.fields}
 
 
 def _keeps_key(bound_key: BoundKey, entity: EntitySpec, deciding: set[str], *, before: _Cases, after: _Cases) -> bool:
@@ -188,12 +188,12 @@ def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...
     ]
 
 
-def _values_after(change: ItemWrite) -> dict[str, Source]:
+def _values_after(write: ItemWrite) -> dict[str, Source]:
     """Map each field whose value after an update is known to that value. A changed field whose new value is not known
     maps to UNKNOWN.
     """
-    values: dict[str, Source] = {**change.assumed, **change.key}
-    for action in change.actions:
+    values: dict[str, Source] = {**write.assumed, **write.key}
+    for action in write.actions:
         if len(action.path.parts) > 1 or action.name not in {"set", "remove"}:
             values[action.path.field] = UNKNOWN
         else:
@@ -201,18 +201,18 @@ def _values_after(change: ItemWrite) -> dict[str, Source]:
     return values
 
 
-def _present_fields(entity: EntitySpec, change: ItemWrite) -> set[str]:
+def _present_fields(entity: EntitySpec, write: ItemWrite) -> set[str]:
     """Return the fields that are certain to have a value after an update."""
     return {
-        name for name, stored in entity.fields.items() if not (stored.optional or stored.is_set)
-    } | _fields_with_unknown_value(change)
+        name for name, field in entity.fields.items() if not (field.optional or field.is_set)
+    } | _fields_with_unknown_value(write)
 
 
-def _fields_with_unknown_value(change: ItemWrite) -> set[str]:
+def _fields_with_unknown_value(write: ItemWrite) -> set[str]:
     """Return the fields that an update sets to an unknown value, such as the result of an addition."""
     return {
         action.path.field
-        for action in change.actions
+        for action in write.actions
         if (action.name in _MAKES_PRESENT and len(action.path.parts) == 1 and action.source is not None)
         or action.source is WRITE_TIME
     }
@@ -238,7 +238,7 @@ def _missing_fields(
 
 
 def _default_entry_fields(
-    bound_key: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: ItemWrite
+    bound_key: BoundKey, entity: EntitySpec, values: Mapping[str, Source], write: ItemWrite
 ) -> list[str]:
     """Return the fields whose unknown values prevent an upsert from storing the index key of a new item.
 
@@ -251,7 +251,7 @@ def _default_entry_fields(
         created_values[name] is None for name in bound_key.fields
     ):
         return []
-    set_fields = _fields_with_unknown_value(change) - _deciding_fields(bound_key, entity)
+    set_fields = _fields_with_unknown_value(write) - _deciding_fields(bound_key, entity)
     return [name for name in bound_key.depends_on if values.get(name, UNKNOWN) is UNKNOWN and name not in set_fields]
 
 
@@ -336,8 +336,8 @@ def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
     }
     return [
         name
-        for name, stored in spec.fields.items()
-        if not index.projects(stored.attribute, spec.schema.key) and name not in in_keys
+        for name, field in spec.fields.items()
+        if not index.projects(field.attribute, spec.schema.key) and name not in in_keys
     ]
 
 
@@ -396,7 +396,7 @@ def requested_attributes(plan: Plan) -> tuple[str, ...] | None:
     names.update(dict.fromkeys(_identifying_attributes(plan, fetches=not plan.hydrated)))
     if not plan.hydrated:
         names.update(dict.fromkeys(_view_attributes(plan)))
-    stored_attributes = {stored.attribute for spec in plan.entities for stored in spec.fields.values()}
+    stored_attributes = {field.attribute for spec in plan.entities for field in spec.fields.values()}
     omits_attributes = any(index_holds(plan, name) for name in stored_attributes - names.keys())
     return tuple(names) if omits_attributes or not all(index_holds(plan, name) for name in names) else None
 
@@ -426,11 +426,11 @@ def _view_attributes(plan: Plan) -> Iterator[str]:
     """Yield the attributes that are needed to build the objects of a plan's view."""
     spec, read_fields = plan.entity, set(plan.fields_read(plan.entity))
     fetched_fields = missing_in_index(plan.index, spec) if plan.index is not None and plan.index.kind == "LSI" else []
-    for name, stored in spec.fields.items():
+    for name, field in spec.fields.items():
         if name in read_fields - spec.key_only_fields and (
-            name in fetched_fields or index_holds(plan, stored.attribute)
+            name in fetched_fields or index_holds(plan, field.attribute)
         ):
-            yield stored.attribute
+            yield field.attribute
     for bound_key in spec.indexes:
         for part in bound_key.attributes:
             restores_field = (
@@ -445,7 +445,7 @@ def _view_attributes(plan: Plan) -> Iterator[str]:
 def drops_expired(plan: Plan) -> bool:
     """Return True if a read omits expired items from its results."""
     return plan.expired == "drop" and any(
-        stored.attribute == plan.schema.ttl for spec in plan.entities for stored in spec.fields.values()
+        field.attribute == plan.schema.ttl for spec in plan.entities for field in spec.fields.values()
     )
 
 

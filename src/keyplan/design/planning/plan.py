@@ -239,11 +239,11 @@ class PatternDeclaration:
         """Return a fault at the source location of this pattern."""
         return Fault(code, problem, fix, self.place, other)
 
-    def at(self, name: str, places: Mapping[str, Place]) -> Place:
+    def place_of(self, name: str, places: Mapping[str, Place]) -> Place:
         """Return the source location at which the pattern names a field."""
         return places.get(name, self.place).at(name)
 
-    def at_path(self, path: FieldPath) -> Place:
+    def place_of_path(self, path: FieldPath) -> Place:
         """Return the source location at which the pattern names the first field of a path."""
         place = path.place if path.place.line else self.place
         return place.at(path.field)

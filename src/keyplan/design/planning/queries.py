@@ -17,44 +17,59 @@ from keyplan.design.planning.sort_keys import named_sort_fields, plan_sort
 from keyplan.design.schema import Index
 
 
-def plan_query(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> Plan:
+def plan_query(pattern: PatternDeclaration, key_condition: KeyCondition, draft: Plan) -> Plan:
     """Plan a query. `draft` contains the options that need no planning."""
-    _check_fields(pattern, cond)
+    _check_fields(pattern, key_condition)
     index = _find_index(pattern)
-    draft = replace(draft, index=index, filter=cond.filter_condition)
+    draft = replace(draft, index=index, filter=key_condition.filter_condition)
     bound_key = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
     if bound_key is None:
-        return replace(draft, key=_text_partition(pattern, index, cond), faults=(_not_in_index_fault(pattern, index),))
-    partition, walk, faults = _plan_partition(pattern, bound_key, cond)
-    sort = plan_sort(pattern, bound_key, cond)
+        return replace(
+            draft, key=_text_partition(pattern, index, key_condition), faults=(_not_in_index_fault(pattern, index),)
+        )
+    partition, walk, faults = _plan_partition(pattern, bound_key, key_condition)
+    sort = plan_sort(pattern, bound_key, key_condition)
     draft = replace(draft, key=KeySelection(partition, sort.conditions), walk=walk, residue=sort.residue)
-    faults += [*_other_partition_faults(pattern, bound_key, cond), *sort.faults, *read_faults(pattern, index, draft)]
+    faults += [
+        *_other_partition_faults(pattern, bound_key, key_condition),
+        *sort.faults,
+        *read_faults(pattern, index, draft),
+    ]
     return replace(
         draft, faults=tuple(faults), notes=(*read_notes(draft, index), *_partial_item_notes(pattern, index, draft))
     )
 
 
-def plan_scan(pattern: PatternDeclaration, cond: KeyCondition, draft: Plan) -> Plan:
+def plan_scan(pattern: PatternDeclaration, key_condition: KeyCondition, draft: Plan) -> Plan:
     """Plan a scan, which reads every item and selects the results with a filter.
 
     `draft` contains the options that need no planning.
     """
-    _check_fields(pattern, cond)
-    if cond.partition or cond.sort or cond.range or cond.partition_text or cond.sort_text:
+    _check_fields(pattern, key_condition)
+    if (
+        key_condition.partition
+        or key_condition.sort
+        or key_condition.range
+        or key_condition.partition_text
+        or key_condition.sort_text
+    ):
         raise DesignError(
             "a scan has no key condition",
             place=pattern.place,
             fix="use @table.query, or everything().filter(...) for a filter",
         )
     index = _find_index(pattern)
-    draft = replace(draft, index=index, filter=cond.filter_condition)
+    draft = replace(draft, index=index, filter=key_condition.filter_condition)
     return replace(draft, faults=tuple(read_faults(pattern, index, draft)), notes=read_notes(draft, index))
 
 
-def _check_fields(pattern: PatternDeclaration, cond: KeyCondition) -> None:
+def _check_fields(pattern: PatternDeclaration, key_condition: KeyCondition) -> None:
     """Raise DesignError if a condition names a field that none of the pattern's entities has."""
-    field_places = [(name, pattern.at(name, cond.places)) for name in (*cond.partition, *named_sort_fields(cond))]
-    field_places += [(path.field, pattern.at_path(path)) for path in paths_of(cond.filter_condition)]
+    field_places = [
+        (name, pattern.place_of(name, key_condition.places))
+        for name in (*key_condition.partition, *named_sort_fields(key_condition))
+    ]
+    field_places += [(path.field, pattern.place_of_path(path)) for path in paths_of(key_condition.filter_condition)]
     for name, place in field_places:
         if all(name not in entity.fields for entity in pattern.entities):
             known_fields = dict.fromkeys(field for entity in pattern.entities for field in entity.fields)
@@ -78,15 +93,17 @@ def _not_in_index_fault(pattern: PatternDeclaration, index: Index | None) -> Fau
     )
 
 
-def _text_partition(pattern: PatternDeclaration, index: Index | None, cond: KeyCondition) -> KeySelection | None:
+def _text_partition(
+    pattern: PatternDeclaration, index: Index | None, key_condition: KeyCondition
+) -> KeySelection | None:
     """Return the key selection for a query on an index that contains none of the pattern's entities.
 
     The key selection consists of the partition key, which the pattern declares as a string. Return None if the query
     reads the table or declares the partition key with fields.
     """
-    if index is None or cond.partition_text is None:
+    if index is None or key_condition.partition_text is None:
         return None
-    return KeySelection((pattern.text_value(index.partition[0], cond.partition_text),))
+    return KeySelection((pattern.text_value(index.partition[0], key_condition.partition_text),))
 
 
 # The partition.
@@ -95,16 +112,16 @@ Walk = tuple[str, Source] | None
 
 
 def _plan_partition(
-    pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition
+    pattern: PatternDeclaration, bound_key: BoundKey, key_condition: KeyCondition
 ) -> tuple[tuple[KeyValue, ...], Walk, list[Fault]]:
-    if cond.partition_text is not None:
-        return (pattern.text_value(bound_key.partition[0].attribute, cond.partition_text),), None, []
+    if key_condition.partition_text is not None:
+        return (pattern.text_value(bound_key.partition[0].attribute, key_condition.partition_text),), None, []
     key_fields = [name for part in bound_key.partition for name in part.fields]
-    missing = [name for name in key_fields if name not in cond.partition]
-    extra = [name for name in cond.partition if name not in key_fields]
+    missing = [name for name in key_fields if name not in key_condition.partition]
+    extra = [name for name in key_condition.partition if name not in key_fields]
     faults = [_partition_key_fault(pattern, bound_key, missing, extra)] if missing or extra else []
-    values = tuple(key_value(part, cond.partition) for part in bound_key.partition)
-    walk = plan_walk(pattern, cond.partition)
+    values = tuple(key_value(part, key_condition.partition) for part in bound_key.partition)
+    walk = plan_walk(pattern, key_condition.partition)
     if walk is not None and isinstance(walk[1], EveryShard):
         _check_shards(pattern, bound_key, walk[0])
     return values, walk, faults
@@ -126,9 +143,11 @@ def _check_shards(pattern: PatternDeclaration, bound_key: BoundKey, name: str) -
         )
 
 
-def _other_partition_faults(pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition) -> list[Fault]:
+def _other_partition_faults(
+    pattern: PatternDeclaration, bound_key: BoundKey, key_condition: KeyCondition
+) -> list[Fault]:
     """Return a fault for each entity whose items can never be in the queried partition."""
-    if cond.partition_text is not None:
+    if key_condition.partition_text is not None:
         return []
     faults = []
     for entity in pattern.entities:
@@ -266,11 +285,11 @@ def _unprojected_faults(pattern: PatternDeclaration, index: Index, draft: Plan) 
             )
         missing_fields = [
             name
-            for name, stored in entity.fields.items()
-            if (name in filtered_fields and not index.projects(stored.attribute, pattern.schema.key))
+            for name, field in entity.fields.items()
+            if (name in filtered_fields and not index.projects(field.attribute, pattern.schema.key))
             or (
                 name in unprojected
-                and (name in compared_fields or (name in read_fields and stored.info.is_required() and not is_count))
+                and (name in compared_fields or (name in read_fields and field.info.is_required() and not is_count))
             )
         ]
         if missing_fields:

@@ -35,56 +35,61 @@ class SortKeyPlan:
     """
 
 
-def plan_sort(pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition) -> SortKeyPlan:
+def plan_sort(pattern: PatternDeclaration, bound_key: BoundKey, key_condition: KeyCondition) -> SortKeyPlan:
     """Plan a condition on the attributes of the sort key."""
-    if cond.sort_text is not None:
-        return _plan_key_text(pattern, bound_key, cond.sort_text)
+    if key_condition.sort_text is not None:
+        return _plan_key_text(pattern, bound_key, key_condition.sort_text)
     if not bound_key.sort:
-        return _no_sort_key(pattern, bound_key, cond)
-    _refuse_walk(pattern, cond)
+        return _no_sort_key(pattern, bound_key, key_condition)
+    _refuse_walk(pattern, key_condition)
     order = list(dict.fromkeys(name for part in bound_key.sort for name in part.fields))
-    stated_fields = named_sort_fields(cond)
+    stated_fields = named_sort_fields(key_condition)
     is_leading = set(order[: len(stated_fields)]) == set(stated_fields) and (
-        cond.range is None or order[len(stated_fields) - 1] == cond.range.field
+        key_condition.range is None or order[len(stated_fields) - 1] == key_condition.range.field
     )
     if not is_leading:
         return _not_leading(pattern, bound_key, stated_fields, order)
-    if stated_fields and (different := _different_sort_keys(pattern, bound_key, cond)) is not None:
+    if stated_fields and (different := _different_sort_keys(pattern, bound_key, key_condition)) is not None:
         return different
     confined = bool(stated_fields) or (len(pattern.entities) == 1 and not pattern.schema.literal)
-    return _plan_conditions(pattern, bound_key, cond, confined=confined)
+    return _plan_conditions(pattern, bound_key, key_condition, confined=confined)
 
 
-def name_range(pattern: PatternDeclaration, cond: KeyCondition) -> KeyCondition:
+def name_range(pattern: PatternDeclaration, key_condition: KeyCondition) -> KeyCondition:
     """Return the condition with its unnamed range assigned to the first sort key field without a value.
 
     Raises DesignError if the sort key has no such field.
     """
-    if cond.range is None or cond.range.field:
-        return cond
+    if key_condition.range is None or key_condition.range.field:
+        return key_condition
     bound_key = next((key for entity in pattern.entities if (key := entity.key_in(pattern.index)) is not None), None)
     fields = (
-        [] if bound_key is None else [name for part in bound_key.sort for name in part.fields if name not in cond.sort]
+        []
+        if bound_key is None
+        else [name for part in bound_key.sort for name in part.fields if name not in key_condition.sort]
     )
     if not fields:
         owner = pattern.schema.name if pattern.index is None else f"{pattern.schema.name}/{pattern.index}"
         raise DesignError(
             f"{pattern.name} states a range of the sort key of {owner}, which has no field"
-            f"{' left' if cond.sort else ''} to compare",
+            f"{' left' if key_condition.sort else ''} to compare",
             place=pattern.place.at(".sk"),
             other=None if bound_key is None else bound_key.place,
             fix="use an index whose sort key has such a field, or .filter(...) to filter the items read",
             code="KP301",
         )
-    return replace(cond, range=replace(cond.range, field=fields[0]))
+    return replace(key_condition, range=replace(key_condition.range, field=fields[0]))
 
 
-def optional_parameters(cond: KeyCondition) -> frozenset[str]:
+def optional_parameters(key_condition: KeyCondition) -> frozenset[str]:
     """Return the names of the parameters that can be None and occur in the sort key condition, but not in the partition
     key.
     """
-    sources = [*cond.sort.values(), *((cond.range.low, cond.range.high) if cond.range is not None else ())]
-    partition_names = {source._name for source in cond.partition.values() if isinstance(source, Param)}
+    sources = [
+        *key_condition.sort.values(),
+        *((key_condition.range.low, key_condition.range.high) if key_condition.range is not None else ()),
+    ]
+    partition_names = {source._name for source in key_condition.partition.values() if isinstance(source, Param)}
     return frozenset(
         source._name
         for source in sources
@@ -92,15 +97,15 @@ def optional_parameters(cond: KeyCondition) -> frozenset[str]:
     ).difference(partition_names)
 
 
-def without_absent(call: str, plan: Plan, cond: KeyCondition, absent: Collection[str]) -> KeyCondition:
+def without_absent(call: str, plan: Plan, key_condition: KeyCondition, absent: Collection[str]) -> KeyCondition:
     """Return the condition without the sort key fields whose parameters are None in a call.
 
     `absent` are the names of these parameters. Raises TypeError if the call provides a later field, because only
     trailing fields of a sort key can be omitted.
     """
-    sort = {name: source for name, source in cond.sort.items() if not _is_absent(source, absent)}
-    shorter = replace(cond, sort=sort, range=_without_absent_bounds(cond.range, absent))
-    passed_fields, stated_fields = named_sort_fields(shorter), named_sort_fields(cond)
+    sort = {name: source for name, source in key_condition.sort.items() if not _is_absent(source, absent)}
+    shorter = replace(key_condition, sort=sort, range=_without_absent_bounds(key_condition.range, absent))
+    passed_fields, stated_fields = named_sort_fields(shorter), named_sort_fields(key_condition)
     bound_key = next((key for entity in plan.entities if (key := entity.key_in(plan.index)) is not None), None)
     order = [
         name for part in (() if bound_key is None else bound_key.sort) for name in part.fields if name in stated_fields
@@ -129,19 +134,22 @@ def _without_absent_bounds(range_: Range | None, absent: Collection[str]) -> Ran
     return Range("<=", range_.field, range_.high) if _is_absent(range_.low, absent) else range_
 
 
-def named_sort_fields(cond: KeyCondition) -> list[str]:
+def named_sort_fields(key_condition: KeyCondition) -> list[str]:
     """Return the sort key fields that a condition names. The field of the range comes last."""
-    return [*cond.sort, *([cond.range.field] if cond.range and cond.range.field else [])]
+    return [
+        *key_condition.sort,
+        *([key_condition.range.field] if key_condition.range and key_condition.range.field else []),
+    ]
 
 
-def _refuse_walk(pattern: PatternDeclaration, cond: KeyCondition) -> None:
-    bounds = {cond.range.field: cond.range.low} if cond.range is not None else {}
-    for name, source in {**cond.sort, **bounds}.items():
+def _refuse_walk(pattern: PatternDeclaration, key_condition: KeyCondition) -> None:
+    bounds = {key_condition.range.field: key_condition.range.low} if key_condition.range is not None else {}
+    for name, source in {**key_condition.sort, **bounds}.items():
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(
                 f"{pattern.name} passes several values for {name} of the sort key: only the partition key accepts"
                 " several",
-                place=pattern.at(name, cond.places),
+                place=pattern.place_of(name, key_condition.places),
                 fix="query each value separately, or filter with .filter(F.field.is_in(each(values)))",
             )
 
@@ -158,9 +166,9 @@ def _plan_key_text(pattern: PatternDeclaration, bound_key: BoundKey, key_text: K
 # Faults.
 
 
-def _no_sort_key(pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition) -> SortKeyPlan:
-    stated_fields = named_sort_fields(cond)
-    if not stated_fields and cond.sort_text is None:
+def _no_sort_key(pattern: PatternDeclaration, bound_key: BoundKey, key_condition: KeyCondition) -> SortKeyPlan:
+    stated_fields = named_sort_fields(key_condition)
+    if not stated_fields and key_condition.sort_text is None:
         return SortKeyPlan()
     fault = pattern.fault(
         "KP301",
@@ -188,7 +196,9 @@ def _not_leading(
     return SortKeyPlan(faults=[fault])
 
 
-def _different_sort_keys(pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition) -> SortKeyPlan | None:
+def _different_sort_keys(
+    pattern: PatternDeclaration, bound_key: BoundKey, key_condition: KeyCondition
+) -> SortKeyPlan | None:
     """Return a plan with a fault if the sort keys of the pattern's entities differ in such a way that the condition
     would select a different range for each entity.
 
@@ -200,7 +210,7 @@ def _different_sort_keys(pattern: PatternDeclaration, bound_key: BoundKey, cond:
         if (
             other_key is not None
             and [part.text for part in other_key.sort] != templates
-            and not _have_same_prefix(bound_key, other_key, cond)
+            and not _have_same_prefix(bound_key, other_key, key_condition)
         ):
             fault = pattern.fault(
                 "KP301",
@@ -214,17 +224,17 @@ def _different_sort_keys(pattern: PatternDeclaration, bound_key: BoundKey, cond:
     return None
 
 
-def _have_same_prefix(first: BoundKey, second: BoundKey, cond: KeyCondition) -> bool:
+def _have_same_prefix(first: BoundKey, second: BoundKey, key_condition: KeyCondition) -> bool:
     """Return True if the condition selects the same prefix of both sort keys, for example because they are levels of a
     hierarchy.
     """
-    if cond.range is not None or len(first.sort) != 1 or len(second.sort) != 1:
+    if key_condition.range is not None or len(first.sort) != 1 or len(second.sort) != 1:
         return False
-    start = _known_start(first.sort[0].template, cond)
-    return start is not None and start == _known_start(second.sort[0].template, cond)
+    start = _known_start(first.sort[0].template, key_condition)
+    return start is not None and start == _known_start(second.sort[0].template, key_condition)
 
 
-def _known_start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[str, ...] | None:
+def _known_start(template: BoundTemplate | None, key_condition: KeyCondition) -> tuple[str, ...] | None:
     """Return the text of each template part before the first field for which the condition has no value.
 
     Return None if the condition has a value for every field.
@@ -233,7 +243,7 @@ def _known_start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[st
     for part in template.parts if template is not None else ():
         if isinstance(part, Text):
             start.append(part.text)
-        elif part.name in cond.sort:
+        elif part.name in key_condition.sort:
             start.append(f"{{{part.name}:{part.spec}}}")
         else:
             return tuple(start)
@@ -244,7 +254,7 @@ def _known_start(template: BoundTemplate | None, cond: KeyCondition) -> tuple[st
 
 
 def _plan_conditions(
-    pattern: PatternDeclaration, bound_key: BoundKey, cond: KeyCondition, *, confined: bool
+    pattern: PatternDeclaration, bound_key: BoundKey, key_condition: KeyCondition, *, confined: bool
 ) -> SortKeyPlan:
     """Plan the conditions on the sort key attributes. Equality conditions on leading attributes are followed by at most
     one range or prefix condition.
@@ -253,29 +263,29 @@ def _plan_conditions(
     """
     conditions: list[SortCondition] = []
     for part in bound_key.sort if confined else ():
-        if cond.range is not None and cond.range.field in part.fields:
-            last = _plan_range(pattern, part, cond)
+        if key_condition.range is not None and key_condition.range.field in part.fields:
+            last = _plan_range(pattern, part, key_condition)
             return replace(last, conditions=(*conditions, *last.conditions))
-        if all(name in cond.sort for name in part.fields):
-            conditions.append(SortCondition("=", key_value(part, cond.sort)))
+        if all(name in key_condition.sort for name in part.fields):
+            conditions.append(SortCondition("=", key_value(part, key_condition.sort)))
             continue
-        last = _plan_prefix(part, cond)
+        last = _plan_prefix(part, key_condition)
         return replace(last, conditions=(*conditions, *last.conditions))
     return SortKeyPlan(tuple(conditions))
 
 
-def _plan_prefix(part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
+def _plan_prefix(part: BoundKeyAttribute, key_condition: KeyCondition) -> SortKeyPlan:
     """Plan a prefix condition on the leading fields of a template, or on the literal text at its start."""
     template = part.template
-    fields = [name for name in part.fields if name in cond.sort]
+    fields = [name for name in part.fields if name in key_condition.sort]
     if template is None or not (fields or template.literal_prefix):
         return SortKeyPlan()
-    condition = SortCondition("begins_with", key_value(part, cond.sort, "prefix"))
+    condition = SortCondition("begins_with", key_value(part, key_condition.sort, "prefix"))
     placeholder = _last_placeholder(template, fields)
     # Before a placeholder of varying width, the prefix also matches longer values.
     is_ambiguous = placeholder is not None and not placeholder.is_delimited
     residue = (
-        CompareCondition("=", FieldPath(placeholder.name), cond.sort[placeholder.name])
+        CompareCondition("=", FieldPath(placeholder.name), key_condition.sort[placeholder.name])
         if placeholder is not None and is_ambiguous
         else None
     )
@@ -294,13 +304,13 @@ def _last_placeholder(template: BoundTemplate, known_fields: Sequence[str]) -> B
     return last
 
 
-def _plan_range(pattern: PatternDeclaration, part: BoundKeyAttribute, cond: KeyCondition) -> SortKeyPlan:
-    range_ = cond.range
+def _plan_range(pattern: PatternDeclaration, part: BoundKeyAttribute, key_condition: KeyCondition) -> SortKeyPlan:
+    range_ = key_condition.range
     assert range_ is not None, "the caller looked"
     if part.template is None:
         return _stored_range(pattern, part, range_)
-    low = key_value(part, {**cond.sort, range_.field: range_.low}, "lower")
-    placeholder = _last_placeholder(part.template, [*cond.sort, range_.field])
+    low = key_value(part, {**key_condition.sort, range_.field: range_.low}, "lower")
+    placeholder = _last_placeholder(part.template, [*key_condition.sort, range_.field])
     assert placeholder is not None, "the field is in the template"
     if range_.op == "begins_with":
         condition = SortCondition("begins_with", replace(low, part="begins"))
@@ -312,9 +322,9 @@ def _plan_range(pattern: PatternDeclaration, part: BoundKeyAttribute, cond: KeyC
     if placeholder.name != range_.field:
         faults.append(_trailing_field_fault(pattern, range_, part.template, placeholder))
     if placeholder.encoding.reversible and placeholder.encoding.rounds_to is None:
-        condition, residue = _exact_range(range_, low, part, cond, placeholder)
+        condition, residue = _exact_range(range_, low, part, key_condition, placeholder)
     else:
-        condition, residue = _rounded_range(range_, low, part, cond)
+        condition, residue = _rounded_range(range_, low, part, key_condition)
     return SortKeyPlan((condition,), faults, residue)
 
 
@@ -362,17 +372,17 @@ def _trailing_field_fault(
 Planned = tuple[SortCondition, Condition | None]
 
 
-def _is_open(part: BoundKeyAttribute, cond: KeyCondition) -> bool:
+def _is_open(part: BoundKeyAttribute, key_condition: KeyCondition) -> bool:
     """Return True if the sort key starts with the field to which the condition applies a range.
 
     In this case, one bound is sufficient.
     """
     assert part.template is not None, "the caller looked"
-    return not part.template.literal_prefix and not any(name in cond.sort for name in part.fields)
+    return not part.template.literal_prefix and not any(name in key_condition.sort for name in part.fields)
 
 
 def _exact_range(
-    range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition, placeholder: BoundPlaceholder
+    range_: Range, low: KeyValue, part: BoundKeyAttribute, key_condition: KeyCondition, placeholder: BoundPlaceholder
 ) -> Planned:
     """Plan a range over a field for which each key string represents a single value.
 
@@ -380,8 +390,10 @@ def _exact_range(
     """
     upper = replace(low, part="upper")
     if range_.op == "between":
-        return SortCondition("BETWEEN", low, key_value(part, {**cond.sort, range_.field: range_.high}, "upper")), None
-    if _is_open(part, cond):
+        return SortCondition(
+            "BETWEEN", low, key_value(part, {**key_condition.sort, range_.field: range_.high}, "upper")
+        ), None
+    if _is_open(part, key_condition):
         conditions: dict[str, tuple[SortOp, KeyValue]] = {
             "<": ("<", low),
             "<=": ("<=", upper),
@@ -389,7 +401,7 @@ def _exact_range(
             ">=": (">=", low),
         }
         return SortCondition(*conditions[range_.op]), None
-    floor, ceiling = key_value(part, cond.sort, "lower"), key_value(part, cond.sort, "upper")
+    floor, ceiling = key_value(part, key_condition.sort, "lower"), key_value(part, key_condition.sort, "upper")
     if range_.op == "<" and placeholder.last and placeholder.encoding.width is None:
         # BETWEEN includes its bounds, and the string just below a bound of variable width would be as long as a key can
         # be.
@@ -403,7 +415,7 @@ def _exact_range(
     return SortCondition("BETWEEN", *bounds[range_.op]), None
 
 
-def _rounded_range(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: KeyCondition) -> Planned:
+def _rounded_range(range_: Range, low: KeyValue, part: BoundKeyAttribute, key_condition: KeyCondition) -> Planned:
     """Plan a range over a field for which a key string represents several values, such as all timestamps of a day.
 
     The key range includes the bounds, and the comparison is repeated on the returned items.
@@ -411,14 +423,14 @@ def _rounded_range(range_: Range, low: KeyValue, part: BoundKeyAttribute, cond: 
     upper = replace(low, part="upper")
     path = FieldPath(range_.field)
     if range_.op == "between":
-        high = key_value(part, {**cond.sort, range_.field: range_.high}, "upper")
+        high = key_value(part, {**key_condition.sort, range_.field: range_.high}, "upper")
         return SortCondition("BETWEEN", low, high), BetweenCondition(path, range_.low, range_.high)
     assert range_.op != "begins_with", "the caller looked"
     residue = CompareCondition(range_.op, path, range_.low)
     is_upper_bound = range_.op in {"<", "<="}
-    if _is_open(part, cond):
+    if _is_open(part, key_condition):
         return (SortCondition("<=", upper) if is_upper_bound else SortCondition(">=", low)), residue
-    floor, ceiling = key_value(part, cond.sort, "lower"), key_value(part, cond.sort, "upper")
+    floor, ceiling = key_value(part, key_condition.sort, "lower"), key_value(part, key_condition.sort, "upper")
     return SortCondition("BETWEEN", *((floor, upper) if is_upper_bound else (low, ceiling))), residue
 
 

@@ -22,25 +22,25 @@ from keyplan.design.planning.queries import plan_walk
 _NOTHING_ELSE = "return item(...) alone; only queries have filters"
 
 
-def plan_get(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
+def plan_get(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
     """Plan a read by key. Raises DesignError if the pattern declares anything other than a key."""
-    _refuse_changes(pattern, change, "reads by key, but returns changes", _NOTHING_ELSE)
-    if change.required is not None or change.version is not None:
+    _refuse_changes(pattern, write, "reads by key, but returns changes", _NOTHING_ELSE)
+    if write.required is not None or write.version is not None:
         raise DesignError(
             f"{pattern.name} reads by key, but returns a condition",
             place=pattern.place,
             fix=_NOTHING_ELSE,
         )
-    return plan_key(pattern, change, draft)
+    return plan_key(pattern, write, draft)
 
 
-def plan_key(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
+def plan_key(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
     """Plan the key of one item or, if a field is each(...), the keys of several items.
 
     Raises DesignError unless the whole primary key is given.
     """
-    entity, fields = pattern.entities[0], change.key
-    check_fields(pattern, {name: pattern.at(name, change.places) for name in fields})
+    entity, fields = pattern.entities[0], write.key
+    check_fields(pattern, {name: pattern.place_of(name, write.places) for name in fields})
     key_fields = entity.key.fields
     missing = [name for name in key_fields if name not in fields]
     extra = [name for name in fields if name not in key_fields]
@@ -86,39 +86,37 @@ def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> No
             raise unknown_field_error(name, entity.fields, entity.model.__name__, place)
 
 
-def _refuse_changes(pattern: PatternDeclaration, change: ItemWrite, verb_phrase: str, fix: str) -> None:
+def _refuse_changes(pattern: PatternDeclaration, write: ItemWrite, verb_phrase: str, fix: str) -> None:
     """Raise DesignError if a delete or check declares changes, a whole item, or `.assuming(...)`."""
-    if change.actions or change.item is not None or change.assumed:
+    if write.actions or write.item is not None or write.assumed:
         raise DesignError(f"{pattern.name} {verb_phrase}", place=pattern.place, fix=fix)
 
 
-def plan_put(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
+def plan_put(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
     """Plan the write of a whole item: a create, put or replace."""
-    if change.item is None or change.key or change.actions or change.assumed:
+    if write.item is None or write.key or write.actions or write.assumed:
         raise DesignError(
             f"{pattern.name} writes a whole item, but does not return item(new)",
             place=pattern.place,
             fix="return item(new), where new is the pattern's parameter, and .condition(...) for conditions",
         )
-    if change.replaceable is not None and draft.exists != "must_not":
+    if write.replaceable is not None and draft.exists != "must_not":
         raise DesignError(
             f"{pattern.name} overwrites an existing item anyway: replace_if is only for create",
             place=pattern.place.at("replace_if("),
             fix="use @table.create, or .condition(...) for a condition on the existing item",
         )
     entity = pattern.entities[0]
-    _check_item(pattern, change.item, is_batch=False)
-    check_conditions(pattern, change)
-    replaces = draft.exists != "must_not" or change.replaceable is not None
+    _check_item(pattern, write.item, is_batch=False)
+    check_conditions(pattern, write)
+    replaces = draft.exists != "must_not" or write.replaceable is not None
     compares_version = draft.exists == "must" and entity.version is not None
     return replace(
         draft,
-        item=change.item,
-        condition=change.required,
-        replaceable=change.replaceable,
-        version=change.version
-        if change.version is not None or not compares_version
-        else _version_of(change.item, entity),
+        item=write.item,
+        condition=write.required,
+        replaceable=write.replaceable,
+        version=write.version if write.version is not None or not compares_version else _version_of(write.item, entity),
         reads_first=bool(entity.sentinels) and replaces,
     )
 
@@ -150,35 +148,35 @@ def _version_of(item: Source, entity: EntitySpec) -> Source:
     return getattr(item, entity.version) if entity.version is not None else None
 
 
-def plan_delete(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
+def plan_delete(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
     """Plan the deletion of an item."""
-    _refuse_changes(pattern, change, "deletes an item, but returns changes of it", _KEY_ONLY)
-    check_conditions(pattern, change)
+    _refuse_changes(pattern, write, "deletes an item, but returns changes of it", _KEY_ONLY)
+    check_conditions(pattern, write)
     draft = replace(
         draft,
-        condition=change.required,
-        version=change.version,
+        condition=write.required,
+        version=write.version,
         reads_first=bool(pattern.entities[0].sentinels),
     )
-    return plan_key(pattern, change, draft)
+    return plan_key(pattern, write, draft)
 
 
-def plan_check(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
+def plan_check(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
     """Plan a condition check on an item, for use in a transaction."""
-    _refuse_changes(pattern, change, "only checks an item, but returns changes of it", _KEY_ONLY)
-    check_conditions(pattern, change)
-    draft = replace(draft, condition=change.required, version=change.version)
-    return plan_key(pattern, change, draft)
+    _refuse_changes(pattern, write, "only checks an item, but returns changes of it", _KEY_ONLY)
+    check_conditions(pattern, write)
+    draft = replace(draft, condition=write.required, version=write.version)
+    return plan_key(pattern, write, draft)
 
 
 _KEY_ONLY = "return item(...), and .condition(...) for conditions"
 
 
-def check_conditions(pattern: PatternDeclaration, change: ItemWrite) -> None:
+def check_conditions(pattern: PatternDeclaration, write: ItemWrite) -> None:
     """Raise DesignError for a condition on an unknown field, or on the version of an entity without a version field."""
-    paths = (*paths_of(change.required), *paths_of(change.replaceable))
-    check_fields(pattern, {path.field: pattern.at_path(path) for path in paths})
-    if change.version is not None and pattern.entities[0].version is None:
+    paths = (*paths_of(write.required), *paths_of(write.replaceable))
+    check_fields(pattern, {path.field: pattern.place_of_path(path) for path in paths})
+    if write.version is not None and pattern.entities[0].version is None:
         raise DesignError(
             f"{pattern.name} uses if_version, but {pattern.entities[0].name} does not have a version",
             place=pattern.place.at("if_version("),
@@ -187,15 +185,15 @@ def check_conditions(pattern: PatternDeclaration, change: ItemWrite) -> None:
         )
 
 
-def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
+def plan_batch(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
     """Plan a batch of puts or deletes. A batch is not atomic and does not support conditions."""
-    if change.actions or change.assumed or (change.item is not None and change.key):
+    if write.actions or write.assumed or (write.item is not None and write.key):
         raise DesignError(
             f"{pattern.name} updates items in a batch: a batch only puts whole items, or deletes them",
             place=pattern.place,
             fix="return item(items) or item(...) with one each(...), or use a transaction of updates",
         )
-    if change.required is not None or change.version is not None or change.replaceable is not None:
+    if write.required is not None or write.version is not None or write.replaceable is not None:
         fault = pattern.fault(
             "KP611",
             f"{pattern.name} states a condition for a batch: BatchWriteItem does not support conditions",
@@ -210,10 +208,10 @@ def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> P
             pattern.entities[0].place,
         )
         draft = replace(draft, faults=(*draft.faults, fault))
-    if change.item is not None:
-        _check_item(pattern, change.item, is_batch=True)
-        return replace(draft, item=change.item)
-    planned = plan_key(pattern, change, draft)
+    if write.item is not None:
+        _check_item(pattern, write.item, is_batch=True)
+        return replace(draft, item=write.item)
+    planned = plan_key(pattern, write, draft)
     if planned.walk is None:
         raise DesignError(
             f"{pattern.name} is a batch, but names one item",
@@ -223,42 +221,42 @@ def plan_batch(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> P
     return planned
 
 
-def plan_update(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> Plan:
+def plan_update(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
     """Plan a partial update, including its effects on index keys."""
     entity = pattern.entities[0]
-    if change.item is not None:
+    if write.item is not None:
         raise DesignError(
             f"{pattern.name} is an update, but returns a whole item",
             place=pattern.place.at("item("),
             fix="use @table.replace for item(new), or .set(...) for single fields",
         )
-    check_conditions(pattern, change)
-    check_fields(pattern, {name: pattern.at(name, change.places) for name in change.assumed})
-    _check_actions(pattern, entity, change.actions)
+    check_conditions(pattern, write)
+    check_fields(pattern, {name: pattern.place_of(name, write.places) for name in write.assumed})
+    _check_actions(pattern, entity, write.actions)
     creates = draft.exists == "may"
-    changes_nothing = change.is_empty_patch and not creates
+    changes_nothing = write.is_empty_patch and not creates
     if not changes_nothing:
-        change = replace(change, actions=(*change.actions, *_write_times(entity, creates=creates)))
-    effects, faults = index_effects(pattern, change, creates=creates)
-    faults += patch_faults(pattern, change, creates=creates)
+        write = replace(write, actions=(*write.actions, *_write_times(entity, creates=creates)))
+    effects, faults = index_effects(pattern, write, creates=creates)
+    faults += patch_faults(pattern, write, creates=creates)
     draft = replace(
         draft,
-        actions=change.actions,
+        actions=write.actions,
         changes_nothing=changes_nothing,
         effects=() if changes_nothing else effects,
-        condition=change.required,
-        version=change.version,
-        assumed=change.assumed,
-        reads_first=_touches_unique(entity, change) or (draft.exists == "may" and bool(entity.sentinels)),
+        condition=write.required,
+        version=write.version,
+        assumed=write.assumed,
+        reads_first=_touches_unique(entity, write) or (draft.exists == "may" and bool(entity.sentinels)),
     )
-    planned = plan_key(pattern, change, draft)
+    planned = plan_key(pattern, write, draft)
     return replace(
         planned,
         faults=(
             *planned.faults,
             *faults,
-            *_incomplete_item_faults(pattern, change, draft),
-            *_removed_field_faults(pattern, change),
+            *_incomplete_item_faults(pattern, write, draft),
+            *_removed_field_faults(pattern, write),
         ),
     )
 
@@ -274,26 +272,26 @@ def _write_times(entity: EntitySpec, *, creates: bool) -> list[FieldUpdate]:
     ]
 
 
-def _touches_unique(entity: EntitySpec, change: ItemWrite) -> bool:
+def _touches_unique(entity: EntitySpec, write: ItemWrite) -> bool:
     """Return True if an update changes unique values, or the expiry time that is copied to their guard items."""
-    changed_fields = {action.path.field for action in change.actions}
+    changed_fields = {action.path.field for action in write.actions}
     expires = any(entity.fields[name].attribute == entity.expiry_attribute for name in changed_fields)
     return any(expires or changed_fields.intersection(rule.fields) for rule in entity.sentinels)
 
 
-def _incomplete_item_faults(pattern: PatternDeclaration, change: ItemWrite, draft: Plan) -> list[Fault]:
+def _incomplete_item_faults(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> list[Fault]:
     """Return a list with one fault if an upsert could create an item without a required field. Otherwise, return an
     empty list.
     """
     entity = pattern.entities[0]
     absent = dict.fromkeys(entity.fields)
-    if draft.exists != "may" or holds(change.required, absent) is False:
+    if draft.exists != "may" or holds(write.required, absent) is False:
         return []
-    created_fields = {action.path.field for action in change.actions if _creates_field(action)} | {
+    created_fields = {action.path.field for action in write.actions if _creates_field(action)} | {
         entity.version,
         *entity.key.fields,
     }
-    missing = [name for name, stored in entity.fields.items() if stored.is_needed and name not in created_fields]
+    missing = [name for name, field in entity.fields.items() if field.is_needed and name not in created_fields]
     if not missing:
         return []
     names = ", ".join(missing)
@@ -309,7 +307,7 @@ def _incomplete_item_faults(pattern: PatternDeclaration, change: ItemWrite, draf
     ]
 
 
-def _removed_field_faults(pattern: PatternDeclaration, change: ItemWrite) -> list[Fault]:
+def _removed_field_faults(pattern: PatternDeclaration, write: ItemWrite) -> list[Fault]:
     entity = pattern.entities[0]
     return [
         Fault(
@@ -317,11 +315,11 @@ def _removed_field_faults(pattern: PatternDeclaration, change: ItemWrite) -> lis
             f"{pattern.name} removes {path.field}, a required field of {entity.name}: the remaining item could not be"
             " read",
             f"give {path.field} a default, such as None, or set it to a value that means it is absent",
-            pattern.at_path(path),
+            pattern.place_of_path(path),
             entity.place,
         )
         for path, is_removed in (
-            (action.path, action.name == "remove" or action.source is None) for action in change.actions
+            (action.path, action.name == "remove" or action.source is None) for action in write.actions
         )
         if is_removed
         and len(path.parts) == 1
@@ -340,7 +338,7 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
     """Raise DesignError if an update changes an unknown field, changes a field twice, or changes a field by an
     operation that its type does not support.
     """
-    check_fields(pattern, {action.path.field: pattern.at_path(action.path) for action in actions})
+    check_fields(pattern, {action.path.field: pattern.place_of_path(action.path) for action in actions})
     paths: list[tuple[str, ...]] = []
     for action in actions:
         name = action.path.field
@@ -348,7 +346,7 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
         path = tuple(map(repr, action.path.parts))
         if any(path[: len(other_path)] == other_path[: len(path)] for other_path in paths):
             raise DesignError(
-                f"{pattern.name} changes {name} twice", place=pattern.at_path(action.path), fix="change it once"
+                f"{pattern.name} changes {name} twice", place=pattern.place_of_path(action.path), fix="change it once"
             )
         paths.append(path)
         code = entity.fields[name].type_code
@@ -356,9 +354,9 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
         if is_top_level and allowed_types is not None and code not in allowed_types:
             method = "set" if action.name == "remove_from_set" else _ADDING_METHODS.get(code, "set")
             raise DesignError(
-                f"{pattern.name} uses {action.word} on {entity.name}.{name}, which is stored as {_TYPE_NAMES[code]}",
-                place=pattern.at_path(action.path),
-                fix=f"{action.word} works on {_TYPE_NAMES[min(allowed_types - {'ANY'})]}; use .{method}({name}=...)",
+                f"{pattern.name} uses {action.method} on {entity.name}.{name}, which is stored as {_TYPE_NAMES[code]}",
+                place=pattern.place_of_path(action.path),
+                fix=f"{action.method} works on {_TYPE_NAMES[min(allowed_types - {'ANY'})]}; use .{method}({name}=...)",
             )
         if is_top_level and action.name in _TYPED_ACTIONS:
             _check_constant(pattern, entity, action)
@@ -366,14 +364,14 @@ def _check_actions(pattern: PatternDeclaration, entity: EntitySpec, actions: Seq
         if event is not None:
             raise DesignError(
                 f"{pattern.name} changes {name}, which writes set to their time because it is {event.capitalize()}()",
-                place=pattern.at_path(action.path),
+                place=pattern.place_of_path(action.path),
                 other=entity.place,
                 fix=f"leave it out; to store another time, declare {name} without {event.capitalize()}()",
             )
         if name == entity.version:
             raise DesignError(
                 f"{pattern.name} changes {name}, which counts the changes of {entity.name} by itself",
-                place=pattern.at_path(action.path),
+                place=pattern.place_of_path(action.path),
                 fix="leave it out; .if_version(...) states the expected version",
             )
 
@@ -387,7 +385,7 @@ def _check_constant(pattern: PatternDeclaration, entity: EntitySpec, action: Fie
     except ValueError as error:
         raise DesignError(
             f"{pattern.name} sets {entity.name}.{action.path.field}: {error}",
-            place=pattern.at_path(action.path),
+            place=pattern.place_of_path(action.path),
             other=entity.place,
             fix=f"set it to a valid value of {entity.name}.{action.path.field}, or make it a parameter",
         ) from None

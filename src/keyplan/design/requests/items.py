@@ -32,13 +32,13 @@ class ItemBuilder:
         hidden, parts = spec.key_only_fields, spec.key.attributes
         texts = [(part.attribute, part.template.render) for part in parts if part.template is not None]
         texts = texts if len(texts) == len(parts) else []
-        self._encode = item_encoder([stored for stored in spec.fields.values() if stored.name not in hidden], texts)
+        self._encode = item_encoder([field for field in spec.fields.values() if field.name not in hidden], texts)
         self._key = [(part.attribute, key_attribute_maker(part)) for part in parts]
         self._other_key = [] if texts else self._key
         self._indexes = [EntityIndexKey(bound_key, spec) for bound_key in spec.indexes]
         self._indexes = [index_maker for index_maker in self._indexes if index_maker.attribute_makers]
         attribute = spec.schema.discriminator
-        is_used = any(stored.attribute == attribute for stored in spec.fields.values())
+        is_used = any(field.attribute == attribute for field in spec.fields.values())
         self._discriminator = None if attribute is None or is_used else attribute
         self._is_encoded = not (self._other_key or self._indexes or self._discriminator)
 

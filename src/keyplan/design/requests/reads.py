@@ -171,7 +171,7 @@ class RangeRequest:
         return writer.fragment(" AND ".join(texts))
 
     def _filter_of(self, plan: Plan, placeholders: RequestPlaceholders) -> Fragment | None:
-        fields = {name: stored for spec in reversed(plan.entities) for name, stored in spec.fields.items()}
+        fields = {name: field for spec in reversed(plan.entities) for name, field in spec.fields.items()}
         writer = ExpressionWriter(placeholders, fields)
         texts = [] if plan.filter is None else [writer.condition(plan.filter)]
         ttl = plan.schema.ttl
@@ -256,7 +256,7 @@ def service_can_count(plan: Plan) -> bool:
     if index_holds_discriminator(plan):
         if not index_holds(plan, plan.schema.discriminator):
             return False  # a local index fetches it, but cannot filter by it
-        attributes = [stored.attribute for spec in plan.entities for stored in spec.fields.values()]
+        attributes = [field.attribute for spec in plan.entities for field in spec.fields.values()]
         return plan.schema.discriminator not in attributes
     if plan.key is None or len(plan.entities) > 1:
         return False

@@ -266,12 +266,12 @@ class UpdateExpression:
         return ExpressionWriter(self._placeholders, self._spec.fields)
 
     def _clause(self, action: FieldUpdate) -> UpdateClause:
-        stored = self._spec.fields[action.path.field]
+        field = self._spec.fields[action.path.field]
         inner = action.path.parts[1:]
-        encode = member_encoder(stored.annotation, inner) if inner else _validating_encoder(stored)
-        if action.name == "set" and not inner and stored.is_needed:
+        encode = member_encoder(field.annotation, inner) if inner else _validating_encoder(field)
+        if action.name == "set" and not inner and field.is_needed:
             return set_always(self._writer, action.path, action.source, encode)
-        return CLAUSES[action.word](self._writer, action.path, action.source, encode)
+        return CLAUSES[action.method](self._writer, action.path, action.source, encode)
 
     def _version_clause(self, version: str) -> UpdateClause:
         writer = self._writer()
@@ -284,19 +284,19 @@ class UpdateExpression:
         spec = self._spec
         clauses = []
         for name, source in _key_sources(plan).items():
-            stored = spec.fields[name]
-            if stored.attribute not in spec.schema.key and name not in spec.key_only_fields:
-                clauses.append(set_clause(self._writer, FieldPath(name), source, stored.encode))
+            field = spec.fields[name]
+            if field.attribute not in spec.schema.key and name not in spec.key_only_fields:
+                clauses.append(set_clause(self._writer, FieldPath(name), source, field.encode))
         attribute = spec.schema.discriminator
-        if attribute is not None and all(stored.attribute != attribute for stored in spec.fields.values()):
+        if attribute is not None and all(field.attribute != attribute for field in spec.fields.values()):
             writer = self._writer()
             value = writer.value(attribute, lambda _arguments: {"S": spec.name})
             clauses.append(fixed_clause("sets", writer.fragment(f"{writer.name(attribute)} = {value}")))
         return clauses
 
 
-def _validating_encoder(stored: StoredField) -> Encoder:
-    validate, encode = validator(stored), stored.encode
+def _validating_encoder(field: StoredField) -> Encoder:
+    validate, encode = validator(field), field.encode
     return lambda value: encode(validate(value))
 
 
@@ -389,12 +389,12 @@ class _IndexEffects:
                 clauses.names[name] = attribute
 
 
-def _as_stored(stored: StoredField) -> Callable[[Any], Any]:
+def _as_stored(field: StoredField) -> Callable[[Any], Any]:
     """Return a function that converts a field value to the value that a read of the item would return.
 
     Index keys are built from the converted values.
     """
-    return validator(stored) if stored.write_time is None else partial(round_down, stored.stored)
+    return validator(field) if field.write_time is None else partial(round_down, field.stored)
 
 
 def _unknown_fields(effect: IndexEffect, spec: EntitySpec) -> list[str]:

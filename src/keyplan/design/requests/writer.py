@@ -248,8 +248,8 @@ class ExpressionWriter:
 
     def path(self, path: FieldPath) -> str:
         """Return the text of the document path to a field or to a value nested in it."""
-        stored = self._fields[path.field]
-        text, annotation = self.name(stored.attribute), stored.annotation
+        field = self._fields[path.field]
+        text, annotation = self.name(field.attribute), field.annotation
         for part in path.parts[1:]:
             step, annotation = self._step(part, annotation)
             text += step
@@ -279,10 +279,10 @@ class ExpressionWriter:
         """
         if not isinstance(operand, FieldPath):
             return encode_value
-        stored = self._fields[operand.field]
+        field = self._fields[operand.field]
         if len(operand.parts) > 1:
-            return member_encoder(stored.annotation, operand.parts[1:], rounds_up=rounds_up)
-        return stored.encode_rounded_up if rounds_up else stored.encode
+            return member_encoder(field.annotation, operand.parts[1:], rounds_up=rounds_up)
+        return field.encode_rounded_up if rounds_up else field.encode
 
     def rounds(self, operand: object) -> bool:
         """Return True if an operand is a timestamp that is stored with less than microsecond precision.
@@ -291,10 +291,10 @@ class ExpressionWriter:
         """
         if not isinstance(operand, FieldPath):
             return False
-        stored = self._fields[operand.field]
+        field = self._fields[operand.field]
         if len(operand.parts) > 1:
-            return member_encoder(stored.annotation, operand.parts[1:]) is not encode_value
-        return stored.stored is not None
+            return member_encoder(field.annotation, operand.parts[1:]) is not encode_value
+        return field.stored is not None
 
     # Conditions.
 

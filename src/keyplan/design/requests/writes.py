@@ -153,13 +153,13 @@ class _KnownValue:
     """The condition that a field has the value that the caller passed to `.assuming(...)`."""
 
     def __init__(self, name: str, source: Source, spec: EntitySpec, placeholders: RequestPlaceholders) -> None:
-        stored = spec.fields[name]
+        field = spec.fields[name]
         self._read = reader(source)
         absent = ExpressionWriter(placeholders, spec.fields)
-        self._absent = absent.fragment(f"attribute_not_exists({absent.name(stored.attribute)})")
+        self._absent = absent.fragment(f"attribute_not_exists({absent.name(field.attribute)})")
         equal = ExpressionWriter(placeholders, spec.fields)
-        path = equal.name(stored.attribute)
-        self._equal = equal.fragment(f"{path} = {equal.source(f'known_{name}', source, stored.encode)}")
+        path = equal.name(field.attribute)
+        self._equal = equal.fragment(f"{path} = {equal.source(f'known_{name}', source, field.encode)}")
 
     def fragment(self, arguments: Arguments) -> Fragment:
         value = self._read(arguments)

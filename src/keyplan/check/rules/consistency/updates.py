@@ -157,7 +157,7 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpd
     if bound is None:
         return
     verb, sign = ("takes from", ">=") if decreases else ("adds to", "<=")
-    needed = f"F.{name} >= {action.source!r}" if action.word == "subtract" and not bound else f"F.{name} {sign} ..."
+    needed = f"F.{name} >= {action.source!r}" if action.method == "subtract" and not bound else f"F.{name} {sign} ..."
     yield add_out_of_bounds.finding(
         pattern.name,
         f"the item becomes unreadable once {pattern.name} {verb} {plan.entity.name}.{name} beyond its"
@@ -216,7 +216,7 @@ def _overdraft(
     pattern: Pattern[..., object], plan: Plan, action: FieldUpdate, conditional: Pattern[..., object] | None
 ) -> Finding:
     name = action.path.field
-    needed = f"F.{name} >= {action.source!r}" if action.word == "subtract" else f"F.{name} >= ..."
+    needed = f"F.{name} >= {action.source!r}" if action.method == "subtract" else f"F.{name} >= ..."
     return overdrawn_balance.finding(
         pattern.name,
         f"of two callers of {pattern.name}, both succeed although {plan.entity.name}.{name} is enough for one: it"

@@ -253,7 +253,7 @@ def _request_shape(plan: Plan) -> Hashable:
         _operand_shape(plan.condition),
         _operand_shape(plan.replaceable),
         (plan.exists, plan.version is None, plan.item is None, plan.expired, plan.returns),
-        tuple((action.word, _operand_shape(action.path), _operand_shape(action.source)) for action in plan.actions),
+        tuple((action.method, _operand_shape(action.path), _operand_shape(action.source)) for action in plan.actions),
         tuple(plan.assumed),
         (plan.descending, plan.consistent, plan.select, plan.limit, plan.page_size),
         (plan.view, plan.hydrated),
