@@ -11,7 +11,7 @@ from tests.systems.forum.live import PATIENCE_S
 from keyplan.clock import ManualClock
 from keyplan_systems.forum.entities import Event, EventType, Place
 from keyplan_systems.forum.event_log import Draft, EventLog
-from keyplan_systems.forum.hub import Hub, Pipe
+from keyplan_systems.forum.hub import ClientConnection, Hub
 
 PLACE = Place("42", "7")
 
@@ -29,7 +29,7 @@ class Stage:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    def connect(self, name: str, user_id: str = "13") -> Pipe:
+    def connect(self, name: str, user_id: str = "13") -> ClientConnection:
         """Return a connection that accepts messages while the gate is open."""
         messages = self.received[name] = []
 
@@ -38,13 +38,13 @@ class Stage:
             await self.gate.wait()
             messages.append(message)
 
-        pipe = self.hub.open(name, user_id, send)
-        self.pumps.append(asyncio.create_task(self.hub.pump(pipe)))
-        return pipe
+        connection = self.hub.open(name, user_id, send)
+        self.pumps.append(asyncio.create_task(self.hub.keep_sending(connection)))
+        return connection
 
-    def watch(self, pipe: Pipe, after: int = 0, place: Place = PLACE) -> None:
+    def watch(self, connection: ClientConnection, after: int = 0, place: Place = PLACE) -> None:
         """Watch a thread from after a number."""
-        self.hub.begin(self.hub.join(pipe, place), after, self.log.last_seq(place))
+        self.hub.begin(self.hub.join(connection, place), after, self.log.last_seq(place))
 
     def write(self, events: int, place: Place = PLACE) -> list[Event]:
         """Return stored events that the stream has not delivered yet."""

@@ -210,7 +210,7 @@ def running(
     with connected(engine, clock) as connection:
         connection.create_tables(forum, checkpoint_table())
         service = Service.over(connection, database, clock, key)
-        service.connections.beat()
+        service.connections.renew_registration()
         hub = Hub(service.log, clock, limits or Limits(sweep_s=0.02))
         failures = JsonLinesFolder(folder / "failures")
         poll_s = (
@@ -220,7 +220,7 @@ def running(
         verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(development_key(folder / "keys")), clock)
         sockets = Sockets(service, hub, clock).router()
         app: Starlette = application(
-            service, verifier, clock, {"pushes": feed.works}, sockets=sockets, lifespan=feed.lifespan
+            service, verifier, clock, {"pushes": feed.check}, sockets=sockets, lifespan=feed.lifespan
         )
         live = Live(connection, clock, service, folder)
         with Running(app) as server:

@@ -245,7 +245,7 @@ def test_an_unavailable_database_is_reported(
 
 
 def notified(live: Live, user_id: str) -> list[dict[str, Any]]:
-    live.service.carry_log()
+    live.service.transfer_log()
     with live.notifier() as runner:
         runner.run_once()
     notifications: list[dict[str, Any]] = live.person(user_id).get("/notifications").json()["notifications"]

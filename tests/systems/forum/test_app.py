@@ -161,7 +161,7 @@ with built(Path(sys.argv[1]), sys.argv[3]) as (system, _):
             append(draft)
             os._exit(9)
         object.__setattr__(service.log, "append", append_and_die)
-        service.carry_log()
+        service.transfer_log()
     os._exit(9)
 """
 
@@ -199,7 +199,7 @@ def test_processed_entries_are_removed_after_a_while(tmp_path: Path, address: st
 
         work(system)
         assert stored_letters() == 1
-        clock.advance(app.CARRIED_KEPT_SECONDS + 1)
+        clock.advance(app.TRANSFERRED_ENTRY_SECONDS + 1)
         work(system)
         assert stored_letters() == 0
 

@@ -52,15 +52,15 @@ def test_a_connection_is_removed_with_its_subscriptions(
     engine: Engine | ServedEngine, connections: Connections
 ) -> None:
     for name in ("a", "b"):
-        connections.opened(name, "13")
+        connections.store_connection(name, "13")
         for number in range(3):
             connections.subscribe(name, "13", Place(str(number), "7"))
             connections.subscribe(name, "13", Place(str(number), "7"))
     assert len(keys(engine)) == 8
     connections.unsubscribe("a", Place("1", "7"))
     connections.unsubscribe("a", Place("1", "7"))
-    assert connections.closed("a") == 2
-    assert connections.closed("a") == 0
+    assert connections.delete_connection("a") == 2
+    assert connections.delete_connection("a") == 0
     assert keys(engine) == [("CONN#b", "CONN"), *((f"THREADSUB#{number}#7", "b") for number in range(3))]
 
 
@@ -68,7 +68,7 @@ def test_a_connection_is_removed_with_its_subscriptions(
 def test_a_subscription_added_while_its_connection_ends_is_not_left_over(
     engine: Engine | ServedEngine, connections: Connections, round_: int
 ) -> None:
-    connections.opened("a", "13")
+    connections.store_connection("a", "13")
     start = threading.Barrier(5)
 
     def subscribe(number: int) -> bool:
@@ -81,7 +81,7 @@ def test_a_subscription_added_while_its_connection_ends_is_not_left_over(
 
     def close() -> bool:
         start.wait()
-        return connections.closed("a") >= 0
+        return connections.delete_connection("a") >= 0
 
     with ThreadPoolExecutor(5) as pool:
         acts = [pool.submit(subscribe, number) for number in range(4)] + [pool.submit(close)]
@@ -111,22 +111,22 @@ def test_a_subscription_written_between_reading_and_removing_is_removed_too(engi
     with connected(engine, clock) as below:
         below.create_tables(forum)
         connections = Connections(below, clock)
-        connections.opened("a", "13")
+        connections.store_connection("a", "13")
         connections.subscribe("a", "13", Place("1", "7"))
         late = Interrupted(below.transport, [lambda: connections.subscribe("a", "13", Place("2", "7"))])
-        assert Connections(Connection(late, below.context), clock).closed("a") == 2
+        assert Connections(Connection(late, below.context), clock).delete_connection("a") == 2
         assert keys(engine) == []
 
 
 def test_a_connection_may_not_watch_more_than_the_maximum_of_threads(
     engine: Engine | ServedEngine, connections: Connections
 ) -> None:
-    connections.opened("a", "13")
+    connections.store_connection("a", "13")
     for number in range(MAX_WATCHED):
         connections.subscribe("a", "13", Place(str(number), "7"))
     with pytest.raises(BadRequestError, match="50"):
         connections.subscribe("a", "13", Place("99", "7"))
-    assert connections.closed("a") == MAX_WATCHED
+    assert connections.delete_connection("a") == MAX_WATCHED
     assert keys(engine) == []
 
 
@@ -135,15 +135,15 @@ def test_watchers_of_a_killed_process_count_for_a_minute(clock: ManualClock) -> 
         db.create_tables(forum)
         killed, other, place = Connections(db, clock), Connections(db, clock), Place("42", "7")
         for connections, name, user_id in ((killed, "a", "13"), (other, "b", "14")):
-            connections.beat()
-            connections.opened(name, user_id)
+            connections.renew_registration()
+            connections.store_connection(name, user_id)
             connections.subscribe(name, user_id, place)
         clock.advance(SERVER_SECONDS - 1)
-        other.beat()
+        other.renew_registration()
         assert other.users(place) == {"13", "14"}
         clock.advance(2)
         assert other.users(place) == {"14"}
-        killed.beat()
+        killed.renew_registration()
         assert other.users(place) == {"13", "14"}, "it was only held up"
 
 
@@ -155,14 +155,14 @@ def test_watchers_and_followers_are_read_consistently(clock: ManualClock) -> Non
         clock.advance(7200)
         connections, place = Connections(db, clock), Place("42", "7")
         followers = Followers(db, clock, connections)
-        connections.beat()
-        connections.opened("a", "13")
+        connections.renew_registration()
+        connections.store_connection("a", "13")
         connections.subscribe("a", "13", place)
         assert connections.users(place) == {"13"}
         followers.follow(place, "13")
         assert followers.is_following(place, "13")
         closed = EventType.THREAD_CLOSED
         event = Event(participant_id="42", item_id="7", at_ms=1, seq=1, event_id="s", type=closed, user_id="13")
-        followers.status_changed(event, [])
+        followers.apply_status_change(event, [])
         clock.advance(14 * 24 * 3600)
         assert not followers.is_following(place, "13")

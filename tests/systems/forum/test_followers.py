@@ -30,12 +30,12 @@ def follows(live: Live) -> dict[str, int | None]:
 
 def shut(live: Live) -> None:
     live.service.update(ANN, sample.THREAD, ThreadUpdate(Status.CLOSED))
-    live.service.carry_log()
+    live.service.transfer_log()
 
 
 def reopen(live: Live) -> None:
     live.service.update(ANN, sample.THREAD, ThreadUpdate(Status.WAITING_FOR_TRAINER, sample.TUTORS))
-    live.service.carry_log()
+    live.service.transfer_log()
 
 
 def status_event(kind: EventType, seq: int) -> Event:
@@ -55,9 +55,9 @@ def test_closing_ends_follows_in_two_weeks_and_opening_keeps_them(live: Live) ->
     shut(live)
     after_s = int(live.clock.now())
     assert set(follows(live)) == {ANN, BEN}
-    ends = [end_s for end_s in follows(live).values() if end_s is not None]
-    assert len(ends) == 2
-    assert all(before_s + 14 * DAY <= end_s <= after_s + 14 * DAY for end_s in ends)
+    expires = [end_s for end_s in follows(live).values() if end_s is not None]
+    assert len(expires) == 2
+    assert all(before_s + 14 * DAY <= end_s <= after_s + 14 * DAY for end_s in expires)
     reopen(live)
     assert follows(live) == {ANN: None, BEN: None}
 
@@ -77,14 +77,14 @@ def test_a_user_who_opens_a_thread_for_another_follows_too(live: Live) -> None:
     shut(live)
     update = ThreadUpdate(Status.WAITING_FOR_PARTICIPANT, sample.TUTORS)
     live.service.update(TEACHER, sample.THREAD, update)
-    live.service.carry_log()
+    live.service.transfer_log()
     assert set(follows(live)) == {ANN, TEACHER}
 
 
 def test_a_participant_follows_a_thread_opened_by_another_user(live: Live) -> None:
     key = ThreadKey(sample.LISTS, BEN)
     live.service.update(TEACHER, key, ThreadUpdate(Status.WAITING_FOR_PARTICIPANT, sample.TUTORS))
-    live.service.carry_log()
+    live.service.transfer_log()
     assert all(live.service.followers.is_following(Place(BEN, sample.LISTS), user_id) for user_id in (BEN, TEACHER))
 
 
@@ -97,14 +97,14 @@ def test_closing_adds_no_followers(live: Live) -> None:
 def test_a_late_or_repeated_status_change_does_not_undo_a_later_one(live: Live) -> None:
     followers = live.service.followers
     followers.follow(PLACE, BEN)
-    followers.status_changed(status_event(EventType.THREAD_CLOSED, 90), [])
-    followers.status_changed(status_event(EventType.THREAD_OPENED, 91), [ANN])
+    followers.apply_status_change(status_event(EventType.THREAD_CLOSED, 90), [])
+    followers.apply_status_change(status_event(EventType.THREAD_OPENED, 91), [ANN])
     for late in (90, 91, 90):
         kind = EventType.THREAD_CLOSED if late == 90 else EventType.THREAD_OPENED
-        followers.status_changed(status_event(kind, late), [ANN])
+        followers.apply_status_change(status_event(kind, late), [ANN])
     assert follows(live) == {ANN: None, BEN: None}
-    followers.status_changed(status_event(EventType.THREAD_CLOSED, 92), [])
-    followers.status_changed(status_event(EventType.THREAD_OPENED, 91), [ANN])
+    followers.apply_status_change(status_event(EventType.THREAD_CLOSED, 92), [])
+    followers.apply_status_change(status_event(EventType.THREAD_OPENED, 91), [ANN])
     assert None not in follows(live).values()
 
 
@@ -220,9 +220,9 @@ def test_a_thread_opened_before_its_new_follow_is_stored_keeps_it(
 ) -> None:
     follow = Followers.follow
 
-    def late(followers: Followers, place: Place, user_id: str, *, ends: bool) -> None:
+    def late(followers: Followers, place: Place, user_id: str, *, expires: bool) -> None:
         reopen(live)
-        follow(followers, place, user_id, ends=ends)
+        follow(followers, place, user_id, expires=expires)
         if shut_again:
             shut(live)
 

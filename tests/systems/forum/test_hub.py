@@ -36,14 +36,14 @@ def test_a_reordered_and_repeated_stream_is_delivered_once_in_order(
     chance = random.Random(seed)
 
     async def story(stage: Stage) -> None:
-        pipes = [stage.connect(name) for name in "abc"]
-        for pipe in pipes:
-            stage.watch(pipe)
+        connections = [stage.connect(name) for name in "abc"]
+        for connection in connections:
+            stage.watch(connection)
         events = stage.write(40)
         result = [event for event in events if chance.random() < 0.8] * 2 + [events[-1]]
         chance.shuffle(result)
         while result:
-            stage.hub.events([result.pop() for _ in range(min(len(result), chance.randint(1, 5)))])
+            stage.hub.push_events([result.pop() for _ in range(min(len(result), chance.randint(1, 5)))])
             await asyncio.sleep(0)
         for name in "abc":
             await stage.until(name, 40)
@@ -54,13 +54,13 @@ def test_a_reordered_and_repeated_stream_is_delivered_once_in_order(
 
 def test_events_lost_by_a_stream_are_found_with_the_next_event_or_heartbeat(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
-        pipe = stage.connect("a")
-        stage.watch(pipe)
+        connection = stage.connect("a")
+        stage.watch(connection)
         *_, last = stage.write(3)
-        stage.hub.events([last])
+        stage.hub.push_events([last])
         await stage.until("a", 3)
         stage.write(2)
-        await stage.hub.read_missed(pipe)
+        await stage.hub.read_missed(connection)
         await stage.until("a", 5)
         assert stage.seqs("a") == [1, 2, 3, 4, 5]
 
@@ -77,15 +77,15 @@ def test_heartbeats_of_all_connections_read_a_threads_log_once_in_thirty_seconds
         return last_seq(place)
 
     async def story(stage: Stage) -> None:
-        pipes = [stage.connect(name) for name in "abc"]
-        for pipe in pipes:
-            stage.watch(pipe)
-            stage.watch(pipe, place=OTHER)
+        connections = [stage.connect(name) for name in "abc"]
+        for connection in connections:
+            stage.watch(connection)
+            stage.watch(connection, place=OTHER)
         monkeypatch.setattr(log, "last_seq", counted)
         for _ in range(2):
-            await asyncio.gather(*(stage.hub.read_missed(pipe) for pipe in pipes * 5))
+            await asyncio.gather(*(stage.hub.read_missed(connection) for connection in connections * 5))
             assert read == [PLACE, OTHER]
-            clock.advance(hubs.LOOKED_EVERY_S)
+            clock.advance(hubs.NEWEST_READ_INTERVAL_S)
             read.clear()
 
     play(log, clock, story)
@@ -102,14 +102,14 @@ def test_after_a_failed_heartbeat_read_the_next_one_reads(
         return last_seq(place)
 
     async def story(stage: Stage) -> None:
-        pipe = stage.connect("a")
-        stage.watch(pipe)
+        connection = stage.connect("a")
+        stage.watch(connection)
         stage.write(2)
         monkeypatch.setattr(log, "last_seq", failing)
         failures.append(UnavailableError("gone"))
         with pytest.raises(UnavailableError):
-            await stage.hub.read_missed(pipe)
-        await stage.hub.read_missed(pipe)
+            await stage.hub.read_missed(connection)
+        await stage.hub.read_missed(connection)
         await stage.until("a", 2)
         assert stage.seqs("a") == [1, 2]
 
@@ -118,10 +118,10 @@ def test_after_a_failed_heartbeat_read_the_next_one_reads(
 
 def test_events_stored_while_a_watch_starts_are_delivered(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
-        pipe = stage.connect("a")
-        watch = stage.hub.join(pipe, PLACE)
+        connection = stage.connect("a")
+        watch = stage.hub.join(connection, PLACE)
         top = log.last_seq(PLACE)
-        stage.hub.events(stage.write(2))
+        stage.hub.push_events(stage.write(2))
         await asyncio.sleep(0)
         assert stage.received["a"] == []
         stage.hub.begin(watch, top, top)
@@ -134,21 +134,21 @@ def test_events_stored_while_a_watch_starts_are_delivered(log: EventLog, clock: 
 def test_a_slow_reader_gets_every_event_from_the_log_and_stays_subscribed(
     log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hubs, "KEPT_EVENTS", 4)
+    monkeypatch.setattr(hubs, "MAX_BUFFERED_EVENTS", 4)
 
     async def story(stage: Stage) -> None:
         slow, quick = stage.connect("slow"), stage.connect("quick")
         stage.gate.clear()
-        for pipe in (slow, quick):
-            stage.watch(pipe)
+        for connection in (slow, quick):
+            stage.watch(connection)
         for event in stage.write(30):
-            stage.hub.events([event])
+            stage.hub.push_events([event])
             await asyncio.sleep(0)
         stage.gate.set()
         for name in ("slow", "quick"):
             await stage.until(name, 30)
             assert stage.seqs(name) == list(range(1, 31))
-        assert not slow.ending.done()
+        assert not slow.close_reason.done()
         assert PLACE in slow.watches
 
     play(log, clock, story)
@@ -156,11 +156,11 @@ def test_a_slow_reader_gets_every_event_from_the_log_and_stays_subscribed(
 
 def test_a_reader_with_too_many_waiting_events_is_asked_to_reconnect(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
-        pipe = stage.connect("a")
+        connection = stage.connect("a")
         stage.gate.clear()
-        for number in range(hubs.MAX_WAITING + 2):
-            pipe.say({"number": number})
-        assert pipe.ending.result().code == 1013
+        for number in range(hubs.MAX_QUEUED_MESSAGES + 2):
+            connection.enqueue({"number": number})
+        assert connection.close_reason.result().code == 1013
 
     play(log, clock, story)
 
@@ -168,8 +168,8 @@ def test_a_reader_with_too_many_waiting_events_is_asked_to_reconnect(log: EventL
 def test_a_failing_log_is_retried_and_the_watcher_disconnected_after_a_while(
     log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hubs, "PAUSE_S", 0.0)
-    monkeypatch.setattr(hubs, "MAX_PAUSES", 20)
+    monkeypatch.setattr(hubs, "RETRY_PAUSE_S", 0.0)
+    monkeypatch.setattr(hubs, "MAX_READ_RETRIES", 20)
     since, failures = log.since, [UnavailableError("not now")] * 5
 
     def failing(place: Place, seq: int, most: int = 100) -> list[Event]:
@@ -180,15 +180,15 @@ def test_a_failing_log_is_retried_and_the_watcher_disconnected_after_a_while(
     async def story(stage: Stage) -> None:
         monkeypatch.setattr(log, "since", failing)
         stage.write(2)
-        pipe = stage.connect("a")
-        stage.watch(pipe)
+        connection = stage.connect("a")
+        stage.watch(connection)
         await stage.until("a", 2)
         assert stage.seqs("a") == [1, 2]
         failures.extend(UnavailableError("gone") for _ in range(100))
         stage.write(2)
-        await stage.hub.read_missed(pipe)
+        await stage.hub.read_missed(connection)
         async with asyncio.timeout(PATIENCE_S):
-            assert (await asyncio.shield(pipe.ending)).code == 1013
+            assert (await asyncio.shield(connection.close_reason)).code == 1013
         assert stage.seqs("a") == [1, 2]
 
     play(log, clock, story)
@@ -197,8 +197,8 @@ def test_a_failing_log_is_retried_and_the_watcher_disconnected_after_a_while(
 def test_responses_do_not_wait_for_a_lagging_index(
     log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hubs, "PAUSE_S", 0.0)
-    monkeypatch.setattr(hubs, "MAX_PAUSES", 10**9)
+    monkeypatch.setattr(hubs, "RETRY_PAUSE_S", 0.0)
+    monkeypatch.setattr(hubs, "MAX_READ_RETRIES", 10**9)
     since, requests, is_behind = log.since, 0, True
 
     def lagging(place: Place, seq: int, most: int = 100) -> list[Event]:
@@ -210,12 +210,12 @@ def test_responses_do_not_wait_for_a_lagging_index(
         nonlocal is_behind
         monkeypatch.setattr(log, "since", lagging)
         stage.write(1)
-        pipe = stage.connect("a")
-        stage.watch(pipe)
+        connection = stage.connect("a")
+        stage.watch(connection)
         async with asyncio.timeout(PATIENCE_S):
             while not requests:
                 await asyncio.sleep(0.001)
-        pipe.say({"action": "heartbeat"})
+        connection.enqueue({"action": "heartbeat"})
         await stage.until("a", 1)
         assert stage.received["a"] == [{"action": "heartbeat"}]
         is_behind = False
@@ -228,12 +228,12 @@ def test_responses_do_not_wait_for_a_lagging_index(
 def test_a_reader_who_left_receives_nothing_more(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
         first, second = stage.connect("a"), stage.connect("b")
-        for pipe in (first, second):
-            stage.watch(pipe)
-            stage.watch(pipe, place=OTHER)
+        for connection in (first, second):
+            stage.watch(connection)
+            stage.watch(connection, place=OTHER)
         assert stage.hub.leave(first, PLACE)
         assert not stage.hub.leave(first, PLACE)
-        stage.hub.events(stage.write(2) + stage.write(1, OTHER))
+        stage.hub.push_events(stage.write(2) + stage.write(1, OTHER))
         await stage.until("b", 3)
         await stage.until("a", 1)
         assert [message["participant_id"] for message in stage.received["a"]] == ["43"]
@@ -247,13 +247,13 @@ def test_a_reader_who_leaves_during_a_page_receives_no_more_of_it(log: EventLog,
     async def story(stage: Stage) -> None:
         stage.write(5)
         stage.gate.clear()
-        pipe = stage.connect("a")
-        stage.watch(pipe)
+        connection = stage.connect("a")
+        stage.watch(connection)
         async with asyncio.timeout(PATIENCE_S):
             while stage.begun == 0:
                 await asyncio.sleep(0.001)
-        assert stage.hub.leave(pipe, PLACE)
-        pipe.say({"action": "forum.unsubscribed"})
+        assert stage.hub.leave(connection, PLACE)
+        connection.enqueue({"action": "forum.unsubscribed"})
         stage.gate.set()
         await stage.until("a", 2)
         assert [message["action"] for message in stage.received["a"]] == ["forum.message.new", "forum.unsubscribed"]
@@ -269,7 +269,7 @@ def test_notifications_are_sent_to_all_connections_of_their_user(log: EventLog, 
     async def story(stage: Stage) -> None:
         for name, user_id in (("a", "13"), ("b", "13"), ("c", "14")):
             stage.connect(name, user_id)
-        stage.hub.notifications([notification])
+        stage.hub.push_notifications([notification])
         for name in "ab":
             await stage.until(name, 1)
             assert stage.received[name][0]["action"] == "forum.notification.new"
@@ -287,11 +287,11 @@ def test_idle_and_old_connections_end_by_the_clock_and_limits(log: EventLog, clo
         assert stage.hub.sweep() == 0
         clock.advance(1)
         assert stage.hub.sweep() == 1
-        assert "heartbeat" in idle.ending.result().reason
+        assert "heartbeat" in idle.close_reason.result().reason
         clock.advance(7)
         stage.hub.touch(busy)
         clock.advance(8)
         stage.hub.sweep()
-        assert "greatest age" in busy.ending.result().reason
+        assert "greatest age" in busy.close_reason.result().reason
 
     play(log, clock, story)

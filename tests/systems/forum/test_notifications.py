@@ -70,7 +70,7 @@ def test_at_most_five_hundred_events_are_sent_in_one_request(live: Live) -> None
 
 
 def test_a_heartbeat_finds_events_that_the_stream_did_not_deliver(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Hub, "events", lambda _hub, _events: None)
+    monkeypatch.setattr(Hub, "push_events", lambda _hub, _events: None)
 
     async def story() -> None:
         async with live.socket(ANN) as ann:

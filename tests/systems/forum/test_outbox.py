@@ -18,7 +18,14 @@ from tests.systems.forum.worlds import NOW_MS
 from keyplan.clock import ManualClock
 from keyplan_systems.forum.domain import LogEntry, LogKind
 from keyplan_systems.forum.relational.models import OutboxRow
-from keyplan_systems.forum.relational.outbox import LEASE_MS, PAGE_ROWS, Drained, drain, forget_done, waiting
+from keyplan_systems.forum.relational.outbox import (
+    LEASE_MS,
+    PAGE_ROWS,
+    TransferResult,
+    count_pending,
+    delete_done_entries,
+    drain,
+)
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.web.system import UnfinishedError
 
@@ -50,10 +57,10 @@ def test_an_entry_is_written_once_and_then_marked(stage: Stage) -> None:
     log = EventLog()
     stage.open("ann")
     stage.shut("ann")
-    assert waiting(stage.database) == 2
-    assert drain(stage.database, stage.clock, log) == Drained(2)
-    assert drain(stage.database, stage.clock, log) == Drained(0)
-    assert waiting(stage.database) == 0
+    assert count_pending(stage.database) == 2
+    assert drain(stage.database, stage.clock, log) == TransferResult(2)
+    assert drain(stage.database, stage.clock, log) == TransferResult(0)
+    assert count_pending(stage.database) == 0
     assert [(entry.kind, entry.thread, entry.user_id, entry.at_ms) for entry in log.calls] == [
         (LogKind.THREAD_OPENED, stage.key("ann"), stage.world["ann"], NOW_MS),
         (LogKind.THREAD_CLOSED, stage.key("ann"), stage.world["ann"], NOW_MS + 1),
@@ -92,7 +99,7 @@ def test_a_failed_write_blocks_its_thread_and_no_other(stage: Stage) -> None:
         (LogKind.THREAD_OPENED, 1, "TimeoutError: no answer"),
         (LogKind.THREAD_CLOSED, 0, None),
     ]
-    assert drain(stage.database, stage.clock, log) == Drained(2)
+    assert drain(stage.database, stage.clock, log) == TransferResult(2)
     assert log.kinds == [LogKind.THREAD_OPENED, LogKind.THREAD_CLOSED] * 2
 
 
@@ -104,8 +111,8 @@ def test_a_second_drainer_leaves_while_the_first_works(stage: Stage) -> None:
         others.append(drain(stage.database, stage.clock, log))
         log(entry)
 
-    assert drain(stage.database, stage.clock, write) == Drained(1)
-    assert others == [Drained(0, left_to_another=True)]
+    assert drain(stage.database, stage.clock, write) == TransferResult(1)
+    assert others == [TransferResult(0, lease_held_elsewhere=True)]
     assert len(log.calls) == 1
 
 
@@ -120,11 +127,11 @@ def test_a_drainer_that_stalls_beyond_its_lease_is_harmless(stage: Stage) -> Non
         others.append(drain(stage.database, stage.clock, log))
         log(entry)
 
-    assert drain(stage.database, stage.clock, stalling) == Drained(1, left_to_another=True)
-    assert others == [Drained(4)]
+    assert drain(stage.database, stage.clock, stalling) == TransferResult(1, lease_held_elsewhere=True)
+    assert others == [TransferResult(4)]
     assert [entry.key for entry in log.calls[:4]] == [row.key for row in stage.outbox()]
     assert len(log.entries) == 4
-    assert waiting(stage.database) == 0
+    assert count_pending(stage.database) == 0
 
 
 def test_a_drainer_that_renews_its_lease_may_work_longer(stage: Stage) -> None:
@@ -138,8 +145,8 @@ def test_a_drainer_that_renews_its_lease_may_work_longer(stage: Stage) -> None:
         others.append(drain(stage.database, stage.clock, log))
         log(entry)
 
-    assert drain(stage.database, stage.clock, slow) == Drained(5)
-    assert {other.left_to_another for other in others} == {True}
+    assert drain(stage.database, stage.clock, slow) == TransferResult(5)
+    assert {other.lease_held_elsewhere for other in others} == {True}
 
 
 def test_many_entries_are_written_page_by_page_in_order(stage: Stage) -> None:
@@ -147,7 +154,7 @@ def test_many_entries_are_written_page_by_page_in_order(stage: Stage) -> None:
     stage.put(crowd(people))
     for number in range(people):
         stage.shut(f"p{number}")
-    assert drain(stage.database, stage.clock, log) == Drained(people)
+    assert drain(stage.database, stage.clock, log) == TransferResult(people)
     assert [entry.key for entry in log.calls] == [row.key for row in stage.outbox()]
 
 
@@ -161,7 +168,7 @@ def test_four_concurrent_drainers_write_every_entry_once(url: str, stage: Stage)
         database = Database(url)
         together.wait()
         written = 0
-        while waiting(database):
+        while count_pending(database):
             written += drain(database, stage.clock, log).written
         database.close()
         return written
@@ -175,8 +182,8 @@ def test_done_entries_can_be_removed_and_waiting_ones_cannot(stage: Stage) -> No
     stage.open("ann")
     drain(stage.database, stage.clock, EventLog())
     stage.open("ada")
-    assert forget_done(stage.database, NOW_MS) == 0
-    assert forget_done(stage.database, NOW_MS + 1) == 1
+    assert delete_done_entries(stage.database, NOW_MS) == 0
+    assert delete_done_entries(stage.database, NOW_MS + 1) == 1
     assert [row.participant_id for row in stage.outbox()] == [stage.world["ada"]]
 
 
@@ -236,7 +243,7 @@ def test_a_crash_between_commit_and_drain_is_repaired_by_the_next_drain(
     thread = stage.stored("ann")
     assert thread is not None
     assert thread.status.is_open
-    assert drain(stage.database, stage.clock, log) == Drained(1)
+    assert drain(stage.database, stage.clock, log) == TransferResult(1)
     assert log.kinds == [LogKind.THREAD_OPENED]
 
 
@@ -246,9 +253,9 @@ def test_a_crash_between_write_and_mark_writes_the_same_key_again_after_the_leas
     log = EventLog()
     stage.open("ann")
     key = killed("before the mark")
-    assert drain(stage.database, stage.clock, log) == Drained(0, left_to_another=True)
+    assert drain(stage.database, stage.clock, log) == TransferResult(0, lease_held_elsewhere=True)
     stage.clock.advance(LEASE_S)
-    assert drain(stage.database, stage.clock, log) == Drained(1)
+    assert drain(stage.database, stage.clock, log) == TransferResult(1)
     assert [entry.key for entry in log.calls] == [key]
 
 

@@ -29,7 +29,7 @@ def limited(
     timely: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Live]:
     """Yield the forum with low limits."""
-    monkeypatch.setattr(stage, "Sockets", partial(Sockets, most_per_user=MOST, actions=ACTIONS))
+    monkeypatch.setattr(stage, "Sockets", partial(Sockets, max_per_user=MOST, actions=ACTIONS))
     monkeypatch.setattr(sockets, "FLOOD_PAUSE_S", 0.01)
     with staged(timely, sqlite_template, tmp_path) as live:
         yield live

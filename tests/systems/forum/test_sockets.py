@@ -67,7 +67,7 @@ def test_every_kind_of_event_is_pushed_including_zero_and_false(live: Live) -> N
             response = platform.post(f"/thread/{sample.LOOPS}/{ANN}/events", json={"events": facts})
             assert response.json()["new"] == 3
             live.person(ANN).put(f"/items/{sample.LOOPS}/participant/{ANN}/thread", json={"status": "closed"})
-            live.service.carry_log()
+            live.service.transfer_log()
             received = [await ann.receive() for _ in range(4)]
             assert [message["action"] for message in received] == [
                 "forum.attempt.started", "forum.submission.new", "forum.grade.update", "forum.thread.closed",
@@ -301,7 +301,7 @@ def test_a_subscription_expires_in_whole_seconds_and_receives_nothing_afterwards
             assert before_s + 7200 <= int(stored["ttl"]["N"]) <= int(live.clock.now()) + 7200
             assert live.service.connections.users(PLACE) == {ANN}
             live.clock.advance(7201)
-            live.service.connections.beat()
+            live.service.connections.renew_registration()
             assert live.service.connections.users(PLACE) == frozenset()
 
     asyncio.run(story())

@@ -22,7 +22,7 @@ from keyplan_systems.forum.relational.choices import (
     watched_groups,
 )
 from keyplan_systems.forum.relational.facts import load_thread_facts
-from keyplan_systems.forum.relational.lists import DEFAULT_PAGE_SIZE, After, ThreadPage, list_threads
+from keyplan_systems.forum.relational.lists import DEFAULT_PAGE_SIZE, ThreadPage, ThreadPosition, list_threads
 from keyplan_systems.forum.relational.rows import threads_of
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import get_thread, grant_help, thread_key
@@ -197,7 +197,7 @@ def test_a_group_is_listed_only_for_users_who_watch_its_members(stage: Stage) ->
 def test_pages_add_up_to_the_whole_list_without_duplicates(stage: Stage, limit: int) -> None:
     tom = stage.put(crowd(50)).world["tom"]
     thread_keys: list[ThreadKey] = []
-    after: After | None = None
+    after: ThreadPosition | None = None
     while True:
         page = list_threads(stage.database, stage.clock, tom, is_mine=False, limit=limit, after=after)
         thread_keys += [entry.thread.key for entry in page.threads]
@@ -263,7 +263,7 @@ def test_threads_to_answer_are_those_that_the_user_may_write_to(stage: Stage) ->
 def test_permissions_are_shown_to_users_who_may_grant_them(stage: Stage) -> None:
     stage.put("group boss user\nin boss everybody\nholds boss task view=content grant=content")
     grants = grants_of(stage.database, stage.world["boss"])
-    assert ([item.name for item in grants.items], grants.given) == (["task"], (("class", "task", "tutors"),))
+    assert ([item.name for item in grants.items], grants.existing) == (["task"], (("class", "task", "tutors"),))
     assert grants_of(stage.database, stage.world["ann"]).items == ()
     assert [group.name for group in watched_groups(stage.database, stage.world["tom"])] == ["class"]
 

@@ -59,9 +59,9 @@ def house() -> Iterator[House]:
                 service.log.append(_draft(number))
             for user_id in (sample.ANN, sample.BEN, sample.TUTOR):
                 service.followers.follow(PLACE, user_id)
-            service.connections.beat()
+            service.connections.renew_registration()
             for name in ("a", "b"):
-                service.connections.opened(name, sample.ANN)
+                service.connections.store_connection(name, sample.ANN)
                 service.connections.subscribe(name, sample.ANN, PLACE)
             yield House(service, counting)
         database.close()
@@ -84,11 +84,11 @@ def rows() -> list[tuple[str, int, float]]:
         of.measure("read the last 20 events", lambda: log.history(PLACE, 20, None))
         of.measure("read the number of the newest event", lambda: log.last_seq(PLACE))
         of.measure("read 5 new events", lambda: log.since(PLACE, 46))
-        of.measure("connect", lambda: service.connections.opened("c", sample.TEACHER))
+        of.measure("connect", lambda: service.connections.store_connection("c", sample.TEACHER))
         of.measure("subscribe", lambda: service.connections.subscribe("c", sample.TEACHER, PLACE))
         change = Inserted(new=stored.event, sequence_number="1", event_id="1", at_s=0.0)
         of.measure("notify 1 of 3 followers (2 are watching)", lambda: service.notify(change))
-        of.measure("disconnect", lambda: service.connections.closed("c"))
+        of.measure("disconnect", lambda: service.connections.delete_connection("c"))
         of.measure("read the last 20 notifications", lambda: service.followers.notifications(sample.TUTOR, 20, None))
         return of.rows
 

@@ -16,7 +16,7 @@ from keyplan.client.errors import CursorError, ThrottledError, UnavailableError,
 from keyplan.clock import Clock
 from keyplan_systems.forum.bodies import FactsBody, Grant, NewMessage, Reading, ThreadChange
 from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError, Thread, ThreadKey, checked_id
-from keyplan_systems.forum.relational.lists import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, After, ListedThread
+from keyplan_systems.forum.relational.lists import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, ListedThread, ThreadPosition
 from keyplan_systems.forum.relational.threads import thread_key
 from keyplan_systems.forum.service import Service, place_of
 from keyplan_systems.forum.tokens import ThreadRights
@@ -31,7 +31,7 @@ from keyplan_systems.web.tokens import Principal, TokenVerifier
 PLATFORM: Final = "platform"
 """Role of the learning platform's backend, which reports attempts, submissions and grades."""
 
-MESSAGES_DEFAULT, MESSAGES_MOST = 10, 20
+MESSAGES_DEFAULT, MESSAGES_MAX = 10, 20
 MAX_SEQ: Final = 10**10 - 1
 """Maximum sequence number of an event. Keys contain sequence numbers with a fixed number of digits."""
 NextCursor = Annotated[str | None, Query(alias="next", description="Cursor from the previous page.")]
@@ -48,7 +48,7 @@ def service_of(request: Request) -> Service:
     return service
 
 
-Uses = Annotated[Service, Depends(service_of)]
+ServiceDependency = Annotated[Service, Depends(service_of)]
 
 
 def user_of(caller: Principal) -> str:
@@ -65,7 +65,7 @@ def rights_of(
     request: Request,
     item_id: str,
     participant_id: str,
-    uses: Uses,
+    service: ServiceDependency,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> ThreadRights:
     """Return the user's rights in the thread that the path identifies, as certified by the request's thread token.
@@ -74,7 +74,7 @@ def rights_of(
     """
     if credentials is None:
         raise unauthorized()
-    rights = uses.checker.check_for(credentials.credentials, thread_key(item_id, participant_id))
+    rights = service.checker.check_for(credentials.credentials, thread_key(item_id, participant_id))
     admit(request, rights.user_id)
     return rights
 
@@ -97,24 +97,26 @@ def _thread_body(thread: Thread) -> dict[str, Any]:
 
 
 @router.get("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
-def thread(item_id: str, participant_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+def thread(item_id: str, participant_id: str, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Return a thread's status and a token that grants access to the thread's messages. The token is valid for two
     hours.
 
     The status is `not_started` if the thread does not exist.
     """
-    view = uses.thread(user_of(caller), thread_key(item_id, participant_id))
+    view = service.thread(user_of(caller), thread_key(item_id, participant_id))
     return {"item_id": item_id, "participant_id": participant_id, "status": view.status, "token": view.token}
 
 
 @router.put("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
-def update(item_id: str, participant_id: str, body: ThreadChange, caller: Caller, uses: Uses) -> dict[str, Any]:
+def update(
+    item_id: str, participant_id: str, body: ThreadChange, caller: Caller, service: ServiceDependency
+) -> dict[str, Any]:
     """Open, close or change a thread. The thread is created if it does not exist.
 
     If the request changes nothing and the caller does not have permission to read the thread, the response contains
     only the requested status.
     """
-    changed = uses.update(user_of(caller), thread_key(item_id, participant_id), body.update())
+    changed = service.update(user_of(caller), thread_key(item_id, participant_id), body.update())
     if changed is None:
         return {"item_id": item_id, "participant_id": participant_id, "status": body.status}
     return _thread_body(changed)
@@ -123,7 +125,7 @@ def update(item_id: str, participant_id: str, body: ThreadChange, caller: Caller
 @router.get("/threads", tags=["threads"])
 def listed(
     caller: Caller,
-    uses: Uses,
+    service: ServiceDependency,
     *,
     watched_group_id: str | None = None,
     is_mine: bool | None = None,
@@ -135,35 +137,35 @@ def listed(
     `watched_group_id` selects the threads of the members of a group. `is_mine=true` selects the caller's own threads,
     and `is_mine=false` the threads of other users.
     """
-    page = uses.threads(user_of(caller), watched_group_id, is_mine, limit, after_of(after))
-    return {"threads": [_listed_body(entry) for entry in page.threads], "next": after_text(page.after)}
+    page = service.threads(user_of(caller), watched_group_id, is_mine, limit, parse_position(after))
+    return {"threads": [_listed_body(entry) for entry in page.threads], "next": position_text(page.after)}
 
 
 @router.post("/items/{item_id}/help-grants", status_code=204, tags=["threads"])
-def grant_help(item_id: str, body: Grant, caller: Caller, uses: Uses) -> None:
+def grant_help(item_id: str, body: Grant, caller: Caller, service: ServiceDependency) -> None:
     """Permit a group to ask another group for help on an item."""
-    uses.grant_help(user_of(caller), body.group_id, item_id, body.helper_group_id)
+    service.grant_help(user_of(caller), body.group_id, item_id, body.helper_group_id)
 
 
 def _listed_body(entry: ListedThread) -> dict[str, Any]:
     return {**_thread_body(entry.thread), "item_title": entry.item_title, "participant_name": entry.participant_name}
 
 
-def after_text(after: After | None) -> str | None:
+def position_text(after: ThreadPosition | None) -> str | None:
     """Return the position after a page of threads as text for the response field `next`, or None after the
     last page.
     """
     return None if after is None else f"{after.latest_update_at_ms}-{after.key.item_id}-{after.key.participant_id}"
 
 
-def after_of(text: str | None) -> After | None:
+def parse_position(text: str | None) -> ThreadPosition | None:
     """Parse a position that was returned in the response field `next`. Raises BadRequestError if it is invalid."""
     if text is None:
         return None
     match = re.fullmatch(r"([0-9]{1,15})-([0-9]{1,19})-([0-9]{1,19})", text)
     if match is None:
         raise BadRequestError("next is not from an answer of this list")
-    return After(int(match[1]), ThreadKey(match[2], match[3]))
+    return ThreadPosition(int(match[1]), ThreadKey(match[2], match[3]))
 
 
 # Messages and events.
@@ -174,33 +176,35 @@ _THREAD: Final = "/thread/{item_id}/{participant_id}"
 @router.get(f"{_THREAD}/messages", tags=["messages"])
 def messages(
     rights: Rights,
-    uses: Uses,
-    limit: Annotated[int, Query(ge=1, le=MESSAGES_MOST)] = MESSAGES_DEFAULT,
+    service: ServiceDependency,
+    limit: Annotated[int, Query(ge=1, le=MESSAGES_MAX)] = MESSAGES_DEFAULT,
     cursor: NextCursor = None,
 ) -> dict[str, Any]:
     """Return a thread's messages, newest first."""
-    page = uses.messages(rights, limit, cursor)
+    page = service.messages(rights, limit, cursor)
     return with_unreadable({"messages": [event_body(event) for event in page], "next": page.cursor})
 
 
 @router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
-def post(body: NewMessage, rights: Rights, uses: Uses) -> dict[str, Any]:
+def post(body: NewMessage, rights: Rights, service: ServiceDependency) -> dict[str, Any]:
     """Store a message. If a request with the same uuid is repeated, the message is not stored again and the response is
     the same.
     """
-    return event_body(uses.post(rights, str(body.uuid), body.text).event)
+    return event_body(service.post(rights, str(body.uuid), body.text).event)
 
 
 @router.get(f"{_THREAD}/events", tags=["messages"])
-def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
+def history(
+    rights: Rights, service: ServiceDependency, limit: PageLimit = 20, cursor: NextCursor = None
+) -> dict[str, Any]:
     """Return a thread's events, sorted by the time at which they occurred, newest first."""
-    page = uses.history(rights, limit, cursor)
+    page = service.history(rights, limit, cursor)
     return with_unreadable({"events": [event_body(event) for event in page], "next": page.cursor})
 
 
 @router.get(f"{_THREAD}/arrivals", tags=["messages"])
 def arrivals(
-    rights: Rights, uses: Uses, since: Annotated[int, Query(ge=0, le=MAX_SEQ)], limit: PageLimit = 100
+    rights: Rights, service: ServiceDependency, since: Annotated[int, Query(ge=0, le=MAX_SEQ)], limit: PageLimit = 100
 ) -> dict[str, Any]:
     """Return the events that were stored after the event with the number `since`, in the order of storage and without
     gaps.
@@ -208,20 +212,20 @@ def arrivals(
     If the number of the last returned event is less than `last_seq` in the response, request the events after it.
     """
     place = place_of(rights.key)
-    last_seq = uses.log.last_seq(place)
-    events = [event_body(event) for event in uses.log.since(place, since, limit)]
+    last_seq = service.log.last_seq(place)
+    events = [event_body(event) for event in service.log.since(place, since, limit)]
     return with_unreadable({"events": events, "last_seq": last_seq})
 
 
 @router.post(f"{_THREAD}/events", tags=["messages"], dependencies=[Depends(require_role(PLATFORM))])
-def record_events(item_id: str, participant_id: str, body: FactsBody, uses: Uses) -> dict[str, Any]:
+def record_events(item_id: str, participant_id: str, body: FactsBody, service: ServiceDependency) -> dict[str, Any]:
     """Record attempts, submissions and grades that the platform reports. The events can have occurred in the past. If a
     report is repeated, nothing changes.
     """
-    done = uses.record(place_of(thread_key(item_id, participant_id)), [fact.fact() for fact in body.events])
+    results = service.record(place_of(thread_key(item_id, participant_id)), [fact.fact() for fact in body.events])
     return {
-        "events": [event_body(appended.event) for appended in done],
-        "new": sum(appended.is_new for appended in done),
+        "events": [event_body(appended.event) for appended in results],
+        "new": sum(appended.is_new for appended in results),
     }
 
 
@@ -229,52 +233,54 @@ def record_events(item_id: str, participant_id: str, body: FactsBody, uses: Uses
 
 
 @router.get(f"{_THREAD}/follow", tags=["notifications"])
-def is_following(rights: Rights, uses: Uses) -> dict[str, bool]:
+def is_following(rights: Rights, service: ServiceDependency) -> dict[str, bool]:
     """Return whether the user follows the thread and is therefore notified about new messages."""
-    return {"follows": uses.followers.is_following(place_of(rights.key), rights.user_id)}
+    return {"follows": service.followers.is_following(place_of(rights.key), rights.user_id)}
 
 
 @router.put(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
-def follow(rights: Rights, uses: Uses) -> None:
+def follow(rights: Rights, service: ServiceDependency) -> None:
     """Subscribe the user to notifications about new messages in the thread."""
-    uses.follow(rights)
+    service.follow(rights)
 
 
 @router.delete(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
-def unfollow(rights: Rights, uses: Uses) -> None:
+def unfollow(rights: Rights, service: ServiceDependency) -> None:
     """Unsubscribe the user from notifications about new messages in the thread."""
-    uses.followers.unfollow(place_of(rights.key), rights.user_id)
+    service.followers.unfollow(place_of(rights.key), rights.user_id)
 
 
 @router.get("/notifications", tags=["notifications"])
-def notifications(caller: Caller, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
+def notifications(
+    caller: Caller, service: ServiceDependency, limit: PageLimit = 20, cursor: NextCursor = None
+) -> dict[str, Any]:
     """Return the caller's notifications, newest first."""
-    page = uses.followers.notifications(user_of(caller), limit, cursor)
+    page = service.followers.notifications(user_of(caller), limit, cursor)
     return with_unreadable(
         {"notifications": [notification_body(notification) for notification in page], "next": page.cursor}
     )
 
 
 @router.delete("/notifications", tags=["notifications"])
-def drop_all(caller: Caller, uses: Uses) -> dict[str, int]:
+def drop_all(caller: Caller, service: ServiceDependency) -> dict[str, int]:
     """Delete all notifications of the caller."""
-    return {"deleted": uses.followers.drop_all(user_of(caller))}
+    return {"deleted": service.followers.drop_all(user_of(caller))}
 
 
 @router.put("/notifications/{notification_id}", tags=["notifications"])
-def mark(notification_id: str, body: Reading, caller: Caller, uses: Uses) -> dict[str, Any]:
+def mark(notification_id: str, body: Reading, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Mark a notification as read or unread."""
-    return notification_body(uses.followers.mark(user_of(caller), notification_id, is_read=body.is_read))
+    return notification_body(service.followers.mark(user_of(caller), notification_id, is_read=body.is_read))
 
 
 @router.delete("/notifications/{notification_id}", status_code=204, tags=["notifications"])
-def drop(notification_id: str, caller: Caller, uses: Uses) -> Response:
+def drop(notification_id: str, caller: Caller, service: ServiceDependency) -> Response:
     """Delete a notification."""
-    uses.followers.drop(user_of(caller), notification_id)
+    service.followers.drop(user_of(caller), notification_id)
     return Response(status_code=204)
 
 
-def _refused(error: ForumError) -> Problem:
+def _rejected(error: ForumError) -> Problem:
     return unauthorized(str(error)) if error.status == 401 else Problem(error.status, str(error))
 
 
@@ -290,7 +296,7 @@ def _unavailable(_error: Exception) -> Problem:
 
 
 TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
-    ForumError: _refused,
+    ForumError: _rejected,
     CursorError: lambda _error: Problem(400, "This next is not one of this list.", code="invalid"),
     ThrottledError: _busy,
     WriteConflictError: _busy,

@@ -17,7 +17,7 @@ from keyplan_systems.forum.feed import Feed
 from keyplan_systems.forum.hub import Hub, Limits
 from keyplan_systems.forum.pages import PAGES
 from keyplan_systems.forum.pages import router as pages_router
-from keyplan_systems.forum.relational.outbox import forget_done, waiting
+from keyplan_systems.forum.relational.outbox import count_pending, delete_done_entries
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.forum.sample import ANN, BEN, TEACHER, TUTOR, load_class, load_sample
@@ -41,7 +41,7 @@ ACTIONS_VARIABLE = "KEYPLAN_FORUM_ACTION_LIMIT"
 """Environment variable with the limit on the WebSocket actions of one user in each process."""
 KEY_FILE = "thread-tokens.pem"
 """Name of the file with the key that signs thread tokens. It is used if the servers do not have a shared secret."""
-CARRIED_KEPT_SECONDS = 7 * 24 * 3600
+TRANSFERRED_ENTRY_SECONDS = 7 * 24 * 3600
 """Time in seconds for which entries stay in the outbox after they were transferred to the event log, so that operators
 can inspect them.
 """
@@ -53,8 +53,8 @@ def build(resources: Resources) -> BuiltSystem:
     migrations.upgrade(url)
     database = Database(url)
     service = Service.over(resources.connection, database, resources.clock, _signing_key(resources))
-    gateways = Limits()
-    limits = Limits(_positive(IDLE, gateways.idle_s, "seconds"), _positive(TOTAL, gateways.total_s, "seconds"))
+    defaults = Limits()
+    limits = Limits(_positive(IDLE, defaults.idle_s, "seconds"), _positive(TOTAL, defaults.total_s, "seconds"))
     hub = Hub(service.log, resources.clock, limits)
     feed = Feed(resources.connection, resources.clock, hub, {"unpushed": resources.dead_letters})
     notifier = Runner(
@@ -68,11 +68,11 @@ def build(resources: Resources) -> BuiltSystem:
     )
 
     def run_notifier() -> int:
-        done = notifier.run_once()
-        return done.delivered + done.failed
+        progress = notifier.run_once()
+        return progress.delivered + progress.failed
 
-    def forget() -> int:
-        return forget_done(database, now_ms(resources.clock) - CARRIED_KEPT_SECONDS * 1000)
+    def delete_transferred() -> int:
+        return delete_done_entries(database, now_ms(resources.clock) - TRANSFERRED_ENTRY_SECONDS * 1000)
 
     def close() -> None:
         notifier.close()
@@ -80,14 +80,14 @@ def build(resources: Resources) -> BuiltSystem:
 
     checks = {
         "table": in_thread(resources.connection.run, design.head_of(Place("0", "0"))),
-        "database": in_thread(waiting, database),
-        "pushes": feed.works,
+        "database": in_thread(count_pending, database),
+        "pushes": feed.check,
     }
     sockets = Sockets(
         service,
         hub,
         resources.clock,
-        most_per_user=int(_positive(SOCKETS, MAX_SOCKETS, "connections")),
+        max_per_user=int(_positive(SOCKETS, MAX_SOCKETS, "connections")),
         actions=limit_from(ACTIONS_VARIABLE, ACTIONS),
     ).router()
     app = application(service, resources.verifier, resources.clock, checks, sockets=sockets, lifespan=feed.lifespan)
@@ -95,10 +95,10 @@ def build(resources: Resources) -> BuiltSystem:
     return BuiltSystem(
         app,
         (
-            Worker("forum log", service.carry_log, every_s=0.5),
-            Worker("forum outbox", forget, every_s=600.0),
+            Worker("forum log", service.transfer_log, every_s=0.5),
+            Worker("forum outbox", delete_transferred, every_s=600.0),
             Worker("forum notifications", run_notifier, every_s=1.0),
-            Worker("forum presence", service.connections.beat, every_s=SERVER_SECONDS / 3),
+            Worker("forum presence", service.connections.renew_registration, every_s=SERVER_SECONDS / 3),
         ),
         partial(_load, service),
         close,

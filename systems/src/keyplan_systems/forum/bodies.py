@@ -95,8 +95,8 @@ class FactBody(Body):
 
     @model_validator(mode="after")
     def _check_target(self) -> FactBody:
-        of_answer = (self.answer_id, self.score, self.validated)
-        if self.type == "attempt_started" and any(value is not None for value in (*of_answer, self.score_improved)):
+        answer_fields = (self.answer_id, self.score, self.validated)
+        if self.type == "attempt_started" and any(value is not None for value in (*answer_fields, self.score_improved)):
             raise ValueError("attempt_started has an attempt_id only")
         if self.type != "attempt_started" and self.answer_id is None:
             raise ValueError(f"{self.type} needs an answer_id")

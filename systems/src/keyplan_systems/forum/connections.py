@@ -37,14 +37,14 @@ class Connections:
         self._db, self._clock = db, clock
         self._server_id = f"{clock.random.getrandbits(128):032x}"
 
-    def beat(self) -> int:
+    def renew_registration(self) -> int:
         """Renew the registration of this process, which shows that the process is alive. Return 0, so that the calling
         worker pauses before the next call.
         """
         self._db.run(design.beat(self._server_id, int(self._clock.now()) + SERVER_SECONDS))
         return 0
 
-    def opened(self, connection_id: str, user_id: str) -> None:
+    def store_connection(self, connection_id: str, user_id: str) -> None:
         """Store a user's new connection."""
         ttl = self._ttl() + GRACE_SECONDS
         self._db.run(design.connect(Connected(connection_id=connection_id, user_id=user_id, ttl=ttl)))
@@ -64,16 +64,16 @@ class Connections:
         )
         try:
             self._db.run(design.subscribe(subscription, connection_id, _text(place)))
-        except TransactionFailedError as failed:
-            if isinstance(failed.reasons[1], ConditionFailedError):
-                raise BadRequestError(f"a connection watches at most {MAX_WATCHED} threads") from failed
+        except TransactionFailedError as error:
+            if isinstance(error.reasons[1], ConditionFailedError):
+                raise BadRequestError(f"a connection watches at most {MAX_WATCHED} threads") from error
             raise
 
     def unsubscribe(self, connection_id: str, place: Place) -> None:
         """Unsubscribe a connection from a thread. Other connections of the user keep their subscriptions."""
         self._db.run(design.unsubscribe(place, connection_id, _text(place)))
 
-    def closed(self, connection_id: str) -> int:
+    def delete_connection(self, connection_id: str) -> int:
         """Delete the stored state of a closed connection and all its subscriptions. Return the number of deleted
         subscriptions.
 
@@ -83,8 +83,8 @@ class Connections:
             places = connection.places()
             try:
                 self._db.run(design.disconnect(connection_id, connection.version, places))
-            except TransactionFailedError as failed:
-                if not isinstance(failed.reasons[0], VersionConflictError | NotFoundError):
+            except TransactionFailedError as error:
+                if not isinstance(error.reasons[0], VersionConflictError | NotFoundError):
                     raise
                 continue  # a subscription was stored concurrently: read again
             return len(places)
@@ -95,8 +95,12 @@ class Connections:
         ignored.
         """
         subscriptions = list(self._db.iterate(design.watchers(place)))
-        alive = {server.server_id for server in self._db.iterate(design.servers())} if subscriptions else set()
-        return frozenset(subscription.user_id for subscription in subscriptions if subscription.server_id in alive)
+        live_server_ids = (
+            {server.server_id for server in self._db.iterate(design.servers())} if subscriptions else set()
+        )
+        return frozenset(
+            subscription.user_id for subscription in subscriptions if subscription.server_id in live_server_ids
+        )
 
     def copy_status(self, place: Place, status: str, revision: int) -> None:
         """Store a copy of a thread's status. The thread's watchers are notified about changes to the copy. Nothing

@@ -149,8 +149,8 @@ class ThreadUpdate:
     @property
     def touches_more_than_status(self) -> bool:
         """Whether the request changes fields other than the status: the helper group or the message count."""
-        rest = (self.helper_group_id, self.message_count, self.message_count_increment)
-        return any(field is not None for field in rest)
+        fields = (self.helper_group_id, self.message_count, self.message_count_increment)
+        return any(field is not None for field in fields)
 
 
 class LogKind(StrEnum):

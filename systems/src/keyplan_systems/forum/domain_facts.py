@@ -111,4 +111,4 @@ def edges_of(pairs: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
     parents: dict[str, set[str]] = {}
     for child, parent in pairs:
         parents.setdefault(child, set()).add(parent)
-    return {child: frozenset(above) for child, above in parents.items()}
+    return {child: frozenset(ancestors) for child, ancestors in parents.items()}

@@ -43,7 +43,7 @@ from keyplan_systems.forum.permissions import (
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class ThreadContext:
     """A thread, the user who wants to change it, and the data on which the user's permissions depend."""
 
     facts: Facts
@@ -75,7 +75,7 @@ class Change:
     entries: tuple[LogEntry, ...] = ()
 
 
-def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change | None:
+def changed_thread(context: ThreadContext, update: ThreadUpdate, at_ms: int) -> Change | None:
     """Return the thread after the requested change, together with the event log entries for the change. Return None if
     the change has no effect. `at_ms` is the time of the change.
 
@@ -83,14 +83,14 @@ def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change |
     the user may not change the thread in this way.
     """
     check_shape(update)
-    if levels(now.facts, now.user_id, now.key.item_id).view < View.CONTENT:
+    if levels(context.facts, context.user_id, context.key.item_id).view < View.CONTENT:
         raise NotAllowedError("the content of the item must be visible to you")
-    check_participant(now.facts, now.key)
-    _check_helper_group(now, update)
-    _check_helper_allowed(now, update)
-    if not _may_update(now, update):
+    check_participant(context.facts, context.key)
+    _check_helper_group(context, update)
+    _check_helper_allowed(context, update)
+    if not _may_update(context, update):
         raise NotAllowedError("you may not change this thread in this way")
-    return _change(now, update, at_ms)
+    return _change(context, update, at_ms)
 
 
 def check_shape(update: ThreadUpdate) -> None:
@@ -112,28 +112,28 @@ def check_participant(facts: Facts, key: ThreadKey) -> None:
         raise BadRequestError(f"participant {key.participant_id} is neither a user nor a team")
 
 
-def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
+def may_set_status(context: ThreadContext, update: ThreadUpdate) -> bool:
     """Return True if the user may set the requested status. The rules are in the table in the module's
     documentation.
     """
-    wish = update.status
-    if wish is None or not _sets_new_status(now, update):
+    requested = update.status
+    if requested is None or not _sets_new_status(context, update):
         return True
-    if now.is_mine:
+    if context.is_mine:
         # Participants who are also observers may open their own thread only if they may ask the requested group.
-        return now.is_open or (wish.is_open and _may_ask(now, update))
-    if not wish.is_open:
+        return context.is_open or (requested.is_open and _may_ask(context, update))
+    if not requested.is_open:
         return False
-    return is_observer(now.facts, now.user_id, now.key) or (now.is_open and now.may_write)
+    return is_observer(context.facts, context.user_id, context.key) or (context.is_open and context.may_write)
 
 
-def may_open(now: Situation, helper_group_id: str) -> bool:
+def may_open(context: ThreadContext, helper_group_id: str) -> bool:
     """Return True if the user may open the thread with this helper group. A thread that is already open is treated as
     if it were closed.
     """
     update = ThreadUpdate(Status.WAITING_FOR_TRAINER, helper_group_id)
     try:
-        return changed_thread(replace(now, thread=_closed(now.thread)), update, 0) is not None
+        return changed_thread(replace(context, thread=_closed(context.thread)), update, 0) is not None
     except ForumError:
         return False
 
@@ -142,57 +142,57 @@ def _closed(thread: Thread | None) -> Thread | None:
     return None if thread is None else replace(thread, status=Status.CLOSED, closed_at_ms=0)
 
 
-def _sets_new_status(now: Situation, update: ThreadUpdate) -> bool:
-    return update.status is not None and (now.thread is None or update.status is not now.thread.status)
+def _sets_new_status(context: ThreadContext, update: ThreadUpdate) -> bool:
+    return update.status is not None and (context.thread is None or update.status is not context.thread.status)
 
 
-def _may_update(now: Situation, update: ThreadUpdate) -> bool:
-    if update.touches_more_than_status and not _sets_new_status(now, update):
-        return now.may_write
-    return may_set_status(now, update)
+def _may_update(context: ThreadContext, update: ThreadUpdate) -> bool:
+    if update.touches_more_than_status and not _sets_new_status(context, update):
+        return context.may_write
+    return may_set_status(context, update)
 
 
-def _may_ask(now: Situation, update: ThreadUpdate) -> bool:
+def _may_ask(context: ThreadContext, update: ThreadUpdate) -> bool:
     helper = update.helper_group_id
-    return helper is not None and may_request_help(now.facts, now.user_id, now.key.item_id, helper)
+    return helper is not None and may_request_help(context.facts, context.user_id, context.key.item_id, helper)
 
 
-def _check_helper_group(now: Situation, update: ThreadUpdate) -> None:
+def _check_helper_group(context: ThreadContext, update: ThreadUpdate) -> None:
     """Raise BadRequestError if a thread is opened without a helper group, or if a helper group is given for a thread
     that will not be open.
     """
-    will_be_open = now.is_open if update.status is None else update.status.is_open
+    will_be_open = context.is_open if update.status is None else update.status.is_open
     if update.helper_group_id is not None and not will_be_open:
         raise BadRequestError("helper_group_id must not be sent when a thread is closed or stays closed")
-    if update.helper_group_id is None and will_be_open and not now.is_open:
+    if update.helper_group_id is None and will_be_open and not context.is_open:
         raise BadRequestError("helper_group_id must be sent to open a thread")
 
 
-def _check_helper_allowed(now: Situation, update: ThreadUpdate) -> None:
+def _check_helper_allowed(context: ThreadContext, update: ThreadUpdate) -> None:
     helper = update.helper_group_id
     if helper is None:
         return
-    if not all(is_visible(now.facts, helper, user_id) for user_id in (now.user_id, now.key.participant_id)):
+    if not all(is_visible(context.facts, helper, user_id) for user_id in (context.user_id, context.key.participant_id)):
         raise NotAllowedError("helper_group_id must be a group that you and the participant can see")
-    if now.is_mine and not _may_ask(now, update):
+    if context.is_mine and not _may_ask(context, update):
         raise NotAllowedError("helper_group_id must be a group you may request help from, or one below it")
 
 
-def _change(now: Situation, update: ThreadUpdate, at_ms: int) -> Change | None:
-    old = now.thread or Thread(now.key, Status.CLOSED, "", 0, 0, None, 0)
-    new = _with_wishes(old, update)
-    if new == now.thread:
+def _change(context: ThreadContext, update: ThreadUpdate, at_ms: int) -> Change | None:
+    old = context.thread or Thread(context.key, Status.CLOSED, "", 0, 0, None, 0)
+    new = _apply_update(old, update)
+    if new == context.thread:
         return None
     # Two changes never share a time, so the log keeps their order even if the clock stops or steps back.
     new = replace(new, latest_update_at_ms=max(at_ms, old.latest_update_at_ms + 1))
-    if not _sets_new_status(now, update):
+    if not _sets_new_status(context, update):
         return Change(new)
     closed_at_ms = None if new.status.is_open else new.latest_update_at_ms
     new = replace(new, revision=old.revision + 1, closed_at_ms=closed_at_ms)
-    return Change(new, () if now.is_open == new.status.is_open else (_entry(now, new),))
+    return Change(new, () if context.is_open == new.status.is_open else (_entry(context, new),))
 
 
-def _with_wishes(old: Thread, update: ThreadUpdate) -> Thread:
+def _apply_update(old: Thread, update: ThreadUpdate) -> Thread:
     count = old.message_count if update.message_count is None else update.message_count
     count += update.message_count_increment or 0
     return replace(
@@ -203,10 +203,10 @@ def _with_wishes(old: Thread, update: ThreadUpdate) -> Thread:
     )
 
 
-def _entry(now: Situation, new: Thread) -> LogEntry:
+def _entry(context: ThreadContext, new: Thread) -> LogEntry:
     """Return the event log entry for the opening or closing of a thread. Each status change has a different key, which
     stays the same if the write of the entry is repeated.
     """
     kind = LogKind.THREAD_OPENED if new.status.is_open else LogKind.THREAD_CLOSED
     key = f"{kind}-{new.key.item_id}-{new.key.participant_id}-{new.revision}"
-    return LogEntry(key, kind, new.key, now.user_id, new.latest_update_at_ms)
+    return LogEntry(key, kind, new.key, context.user_id, new.latest_update_at_ms)

@@ -23,7 +23,7 @@ AHEAD_MS: Final = 60_000
 """Maximum number of milliseconds by which the time of an event can be ahead of the current time."""
 
 _RETRIES: Final = Retries(attempts=40, first_s=0.005, most_s=0.25)
-_TURNS: Final = 64
+_LOCK_COUNT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class EventLog:
         self._db, self._clock = db, clock
         # Writers to the same thread in this process take turns, so that they do not conflict. Between processes, the
         # condition on the version of the head ensures that only one of them succeeds.
-        self._turns = tuple(threading.Lock() for _ in range(_TURNS))
+        self._locks = tuple(threading.Lock() for _ in range(_LOCK_COUNT))
 
     def append(self, draft: Draft) -> Appended:
         """Store an event as the next event of its thread. If the thread already contains an event with the same ID,
@@ -72,16 +72,16 @@ class EventLog:
         BadRequestError if the event's time is in the future, and RunError if the database fails.
         """
         self.check_time(draft)
-        with self._turns[hash(draft.place) % _TURNS]:
+        with self._locks[hash(draft.place) % _LOCK_COUNT]:
             for attempt in range(1, _RETRIES.attempts):
-                done = self._try(draft)
-                if done is not None:
-                    return done
+                appended = self._try_append(draft)
+                if appended is not None:
+                    return appended
                 self._clock.wait(threading.Event(), _RETRIES.wait_s(attempt, self._clock))
-            done = self._try(draft)
-        if done is None:
+            appended = self._try_append(draft)
+        if appended is None:
             raise WriteConflictError(f"too many concurrent writes to the thread of event {draft.event_id}")
-        return done
+        return appended
 
     def check_time(self, draft: Draft) -> None:
         """Raise BadRequestError if the event's time is more than AHEAD_MS in the future."""
@@ -93,15 +93,15 @@ class EventLog:
         head = self._db.run(design.head_of(place))
         return 0 if head is None else head.last_seq
 
-    def since(self, place: Place, seq: int, most: int = 100) -> list[Event]:
-        """Return up to `most` events after number `seq`, in the order of storage. Unreadable events are omitted.
+    def since(self, place: Place, seq: int, limit: int = 100) -> list[Event]:
+        """Return up to `limit` events after number `seq`, in the order of storage. Unreadable events are omitted.
 
         The events are read from an index that is eventually consistent, so the newest events can be missing. In this
         case, call the method again.
         """
         events: list[Event] = []
         unreadable: list[RunError] = []
-        page = self._db.run(design.events_since(place, seq), limit=most, unreadable=unreadable.append)
+        page = self._db.run(design.events_since(place, seq), limit=limit, unreadable=unreadable.append)
         last = seq
         for event in page:
             missing = event.seq - last - 1
@@ -124,27 +124,27 @@ class EventLog:
         """Return a page of a thread's messages, newest first. Raises CursorError for an invalid cursor."""
         return self._db.run(design.messages(place), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
-    def _try(self, draft: Draft) -> Appended | None:
+    def _try_append(self, draft: Draft) -> Appended | None:
         """Try to store the event. Return None if a concurrent request has stored an event in the same thread."""
         head = self._db.run(design.head_of(draft.place))
-        event = self._next(draft, head)
+        event = self._next_event(draft, head)
         place = {"participant_id": event.participant_id, "item_id": event.item_id}
         mark = Mark(**place, event_id=event.event_id, at_ms=event.at_ms, event_seq=event.seq)
         last_ms = event.at_ms if head is None else max(head.last_ms, event.at_ms)
-        moved = Head(**place, last_ms=last_ms, last_seq=0 if head is None else head.last_seq)
+        new_head = Head(**place, last_ms=last_ms, last_seq=0 if head is None else head.last_seq)
         store = design.store_first_event if head is None else design.store_event
         try:
-            self._db.run(store(moved, mark, event))
-        except TransactionFailedError as failed:
-            return self._refused(draft, failed)
+            self._db.run(store(new_head, mark, event))
+        except TransactionFailedError as error:
+            return self._resolve_conflict(draft, error)
         return Appended(event, is_new=True)
 
-    def _refused(self, draft: Draft, failed: TransactionFailedError) -> Appended | None:
-        head, mark, event = failed.reasons
+    def _resolve_conflict(self, draft: Draft, error: TransactionFailedError) -> Appended | None:
+        head, mark, event = error.reasons
         if isinstance(mark, AlreadyExistsError):
             return Appended(self._stored_event(draft), is_new=False)
         if head is None and event is None:
-            raise failed
+            raise error
         return None
 
     def _stored_event(self, draft: Draft) -> Event:
@@ -154,7 +154,7 @@ class EventLog:
             raise RunError(f"event {draft.event_id} is marked as stored, but is missing")
         return event
 
-    def _next(self, draft: Draft, head: Head | None) -> Event:
+    def _next_event(self, draft: Draft, head: Head | None) -> Event:
         last_ms, last_seq = (0, 0) if head is None else (head.last_ms, head.last_seq)
         at_ms = max(now_ms(self._clock), last_ms) if draft.at_ms is None else draft.at_ms
         return Event(

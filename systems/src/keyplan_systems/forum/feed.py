@@ -32,7 +32,7 @@ from keyplan_systems.forum.hub import Hub
 WatcherChange = Inserted[Subscription] | Removed[Subscription] | Expired[Subscription]
 
 POLL_S: Final = 0.1
-HANDING_OVER_S: Final = 30.0
+HANDOVER_TIMEOUT_S: Final = 30.0
 """Maximum time in seconds for which the reader waits until the event loop has passed a batch of changes to the hub."""
 
 
@@ -63,7 +63,7 @@ class Feed:
         """Read the stream and close connections that exceed their limits, while the application runs."""
         self._loop = asyncio.get_running_loop()
         with tempfile.TemporaryDirectory(prefix="forum-feed-") as folder:
-            runner = self._runner = self._reader(self._checkpoints or Path(folder))
+            runner = self._runner = self._stream_reader(self._checkpoints or Path(folder))
             await run_in_threadpool(runner.run_once)
             runner.start()
             sweeper = asyncio.create_task(self.hub.keep_sweeping())
@@ -76,7 +76,7 @@ class Feed:
                 await run_in_threadpool(runner.stop, drain=False)
                 self._runner = None
 
-    async def works(self) -> object:
+    async def check(self) -> object:
         """Raise an exception if the stream is not being read. This method is used as a health check."""
         runner = self._runner
         if runner is None:
@@ -85,7 +85,7 @@ class Feed:
             raise runner.error
         return None
 
-    def _reader(self, folder: Path) -> Runner:
+    def _stream_reader(self, folder: Path) -> Runner:
         return Runner(
             self._db,
             forum,
@@ -104,25 +104,25 @@ class Feed:
         )
 
     def _events(self, changes: Sequence[Inserted[Event]]) -> None:
-        self._notify(self.hub.events, [change.new for change in changes])
+        self._call_in_loop(self.hub.push_events, [change.new for change in changes])
 
     def _notifications(self, changes: Sequence[Inserted[Notification]]) -> None:
-        self._notify(self.hub.notifications, [change.new for change in changes])
+        self._call_in_loop(self.hub.push_notifications, [change.new for change in changes])
 
     def _watchers(self, changes: Sequence[WatcherChange]) -> None:
         places = {(change.new if isinstance(change, Inserted) else change.old).place for change in changes}
-        self._notify(self.hub.watchers, list(places))
+        self._call_in_loop(self.hub.announce_watchers, list(places))
 
     def _statuses(self, changes: Sequence[Inserted[StatusCopy] | Modified[StatusCopy]]) -> None:
-        self._notify(self.hub.statuses, [change.new for change in changes])
+        self._call_in_loop(self.hub.announce_statuses, [change.new for change in changes])
 
-    def _notify(self, listen: Callable[[Any], None], news: list[Any]) -> None:
-        """Call `listen` with the changes `news` in the event loop, and wait until the call returns. The wait prevents
-        the reader from getting far ahead of the event loop.
+    def _call_in_loop(self, receive: Callable[[Any], None], values: list[Any]) -> None:
+        """Call `receive` with the changes `values` in the event loop, and wait until the call returns. The wait
+        prevents the reader from getting far ahead of the event loop.
         """
         assert self._loop is not None, "the reader runs within the lifespan"
 
         async def deliver() -> None:
-            listen(news)
+            receive(values)
 
-        asyncio.run_coroutine_threadsafe(deliver(), self._loop).result(HANDING_OVER_S)
+        asyncio.run_coroutine_threadsafe(deliver(), self._loop).result(HANDOVER_TIMEOUT_S)

@@ -29,7 +29,7 @@ MAX_READ: Final = 1_000
 """Maximum number of a user's newest notifications that are read to find unread notifications."""
 _READ_PAGE: Final = 100
 
-_PASSED = (ConditionFailedError, NotFoundError)
+_SUPERSEDED_ERRORS = (ConditionFailedError, NotFoundError)
 """Errors that a conditional write raises if the status change or a later one was already applied, or if the item was
 deleted.
 """
@@ -51,13 +51,13 @@ class Followers:
 
     # Follows.
 
-    def follow(self, place: Place, user_id: str, *, ends: bool = False) -> None:
-        """Make a user follow a thread. By default, the follow record does not expire. If `ends` is True, which is meant
-        for a closed thread, the record expires after CLOSED_FOLLOW_SECONDS.
+    def follow(self, place: Place, user_id: str, *, expires: bool = False) -> None:
+        """Make a user follow a thread. By default, the follow record does not expire. If `expires` is True, which is
+        meant for a closed thread, the record expires after CLOSED_FOLLOW_SECONDS.
 
         If the user already follows the thread, nothing changes.
         """
-        self._add(place, user_id, 0, self._end_s() if ends else None)
+        self._add(place, user_id, 0, self._expiry_s() if expires else None)
 
     def let_expire(self, place: Place, user_id: str, status_seq: int) -> None:
         """Set the expiry of a user's follow record after the thread was closed. Nothing changes if the record already
@@ -65,15 +65,15 @@ class Followers:
         """
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is None:
-            self._end(follower, status_seq)
+            self._set_expiry(follower, status_seq)
 
-    def keep(self, place: Place, user_id: str, status_seq: int) -> None:
+    def make_permanent(self, place: Place, user_id: str, status_seq: int) -> None:
         """Make a user's follow record permanent again after the thread was reopened. Nothing changes if a later status
         change has been applied to the record.
         """
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is not None:
-            self._keep(follower, status_seq)
+            self._make_permanent(follower, status_seq)
 
     def unfollow(self, place: Place, user_id: str) -> None:
         """Make a user stop following a thread. Repeated calls change nothing."""
@@ -83,7 +83,7 @@ class Followers:
         """Return True if the user follows the thread."""
         return self._db.run(design.follow_of(place, user_id)) is not None
 
-    def status_changed(self, event: Event, people: Iterable[str]) -> None:
+    def apply_status_change(self, event: Event, people: Iterable[str]) -> None:
         """Update the follow records of a thread that was opened or closed. Repeated calls change nothing.
 
         `event` is the event that reports the change. When a thread is opened, the users in `people` become followers,
@@ -97,9 +97,9 @@ class Followers:
                 self._add(event.place, user_id, event.seq)
         for follower in list(self._db.iterate(design.followers(event.place))):
             if opened:
-                self._keep(follower, event.seq)
+                self._make_permanent(follower, event.seq)
             else:
-                self._end(follower, event.seq)
+                self._set_expiry(follower, event.seq)
 
     def _add(self, place: Place, user_id: str, status_seq: int, ttl: int | None = None) -> None:
         new = Follow(
@@ -114,15 +114,15 @@ class Followers:
         except AlreadyExistsError:
             return  # these users already follow it
 
-    def _keep(self, follower: Follow, status_seq: int) -> None:
-        with suppress(*_PASSED):
+    def _make_permanent(self, follower: Follow, status_seq: int) -> None:
+        with suppress(*_SUPERSEDED_ERRORS):
             self._db.run(design.keep_follow(follower.place, follower.user_id, status_seq))
 
-    def _end(self, follower: Follow, status_seq: int) -> None:
-        with suppress(*_PASSED):
-            self._db.run(design.end_follow(follower.place, follower.user_id, status_seq, self._end_s()))
+    def _set_expiry(self, follower: Follow, status_seq: int) -> None:
+        with suppress(*_SUPERSEDED_ERRORS):
+            self._db.run(design.end_follow(follower.place, follower.user_id, status_seq, self._expiry_s()))
 
-    def _end_s(self) -> int:
+    def _expiry_s(self) -> int:
         return int(self._clock.now()) + CLOSED_FOLLOW_SECONDS
 
     # Notifications.
@@ -185,10 +185,10 @@ class Followers:
 
     def drop_all(self, user_id: str) -> int:
         """Delete all notifications of a user and return their number."""
-        existing = list(self._db.iterate(design.notifications(user_id)))
-        for notification in existing:
+        notifications = list(self._db.iterate(design.notifications(user_id)))
+        for notification in notifications:
             self._db.run(design.drop_notification(user_id, notification.at_ms, notification.event_id))
-        return len(existing)
+        return len(notifications)
 
 
 def notification_id(notification: Notification) -> str:

@@ -29,16 +29,16 @@ from keyplan_systems.forum.entities import Event, Notification, Place, StatusCop
 from keyplan_systems.forum.event_log import EventLog
 from keyplan_systems.forum.wire import event_action, notification_action, status_action, watchers_action
 
-KEPT_EVENTS: Final = 256
+MAX_BUFFERED_EVENTS: Final = 256
 """Maximum number of buffered events per watched thread."""
-MAX_WAITING: Final = 1_000
+MAX_QUEUED_MESSAGES: Final = 1_000
 """Maximum number of queued messages per connection, not counting events."""
-MAX_PAUSES: Final = 400
+MAX_READ_RETRIES: Final = 400
 """Maximum number of attempts to read an event that must exist. If they all fail, the client is asked to connect again
 later.
 """
-PAUSE_S: Final = 0.025
-LOOKED_EVERY_S: Final = 30.0
+RETRY_PAUSE_S: Final = 0.025
+NEWEST_READ_INTERVAL_S: Final = 30.0
 """Minimum time in seconds between two reads of a thread's newest event number by this process. The reads are triggered
 by heartbeats.
 """
@@ -63,53 +63,55 @@ class Limits:
 
 
 @dataclass(eq=False, slots=True)
-class Room:
+class WatchedThread:
     """The state of a thread that at least one connection of this process watches."""
 
-    top: int = 0
+    newest_seq: int = 0
     """Highest event number in the thread that this process knows."""
-    recent: dict[int, Event] = field(default_factory=dict)
-    watches: set[Watch] = field(default_factory=set)
-    looked_s: float = -math.inf
+    buffered_events: dict[int, Event] = field(default_factory=dict)
+    watches: set[ThreadWatch] = field(default_factory=set)
+    newest_read_s: float = -math.inf
     """Time in seconds on the monotonic clock at which a heartbeat last caused a read of the newest event number."""
 
-    def take(self, event: Event) -> None:
+    def buffer(self, event: Event) -> None:
         """Add an event to the thread's buffer. If the buffer is full, remove the event with the lowest number."""
-        self.top = max(self.top, event.seq)
-        self.recent[event.seq] = event
-        if len(self.recent) > KEPT_EVENTS:
-            del self.recent[min(self.recent)]
+        self.newest_seq = max(self.newest_seq, event.seq)
+        self.buffered_events[event.seq] = event
+        if len(self.buffered_events) > MAX_BUFFERED_EVENTS:
+            del self.buffered_events[min(self.buffered_events)]
 
-    def learn(self, top: int) -> None:
-        """Record that the thread has events up to number `top`, and wake the connections that watch the thread."""
-        self.top = max(self.top, top)
+    def advance_to(self, newest_seq: int) -> None:
+        """Record that the thread has events up to number `newest_seq`, and wake the connections that watch the
+        thread.
+        """
+        self.newest_seq = max(self.newest_seq, newest_seq)
         for watch in self.watches:
-            watch.pipe.wake.set()
+            watch.connection.wake.set()
 
 
 @dataclass(eq=False, slots=True)
-class Watch:
+class ThreadWatch:
     """The state of a connection's subscription to a thread."""
 
     place: Place
-    pipe: Pipe
-    room: Room
-    until_s: float
+    connection: ClientConnection
+    thread: WatchedThread
+    expires_s: float
     """Time in epoch seconds at which the thread token of the subscription expires."""
-    last: int | None = None
+    sent_seq: int | None = None
     """Number of the last event that was sent to the connection. None before `Hub.begin` is called."""
-    is_over: bool = False
+    has_ended: bool = False
     presence: bool = False
     """Whether the connection also receives status changes, and messages when other watchers join or leave."""
 
     @property
     def is_behind(self) -> bool:
         """Whether the thread has events that were not sent to the connection yet."""
-        return not self.is_over and self.last is not None and self.last < self.room.top
+        return not self.has_ended and self.sent_seq is not None and self.sent_seq < self.thread.newest_seq
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class CloseReason:
     """The close code and the reason for closing a connection."""
 
     code: int
@@ -117,32 +119,34 @@ class Ending:
 
 
 @dataclass(eq=False)
-class Pipe:
+class ClientConnection:
     """The state of a connection: its subscriptions and its queue of messages to send."""
 
     connection_id: str
     user_id: str
     send: Send
     opened_s: float
-    touched_s: float
-    watches: dict[Place, Watch] = field(default_factory=dict)
-    waiting: deque[dict[str, Any]] = field(default_factory=deque)
+    last_active_s: float
+    watches: dict[Place, ThreadWatch] = field(default_factory=dict)
+    queued: deque[dict[str, Any]] = field(default_factory=deque)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
-    ending: asyncio.Future[Ending] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    close_reason: asyncio.Future[CloseReason] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
 
-    def say(self, message: dict[str, Any]) -> None:
+    def enqueue(self, message: dict[str, Any]) -> None:
         """Queue a message, which is sent before any further events. If too many messages are queued, close the
         connection.
         """
-        self.waiting.append(message)
+        self.queued.append(message)
         self.wake.set()
-        if len(self.waiting) > MAX_WAITING:
-            self.end(TRY_AGAIN_LATER, "too much is waiting to be read")
+        if len(self.queued) > MAX_QUEUED_MESSAGES:
+            self.request_close(TRY_AGAIN_LATER, "too much is waiting to be read")
 
-    def end(self, code: int, reason: str) -> None:
+    def request_close(self, code: int, reason: str) -> None:
         """Close the connection with a code and a reason. Only the first call has an effect."""
-        if not self.ending.done():
-            self.ending.set_result(Ending(code, reason))
+        if not self.close_reason.done():
+            self.close_reason.set_result(CloseReason(code, reason))
 
 
 class Hub:
@@ -151,49 +155,51 @@ class Hub:
     def __init__(self, log: EventLog, clock: Clock, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self._log, self._clock = log, clock
-        self._rooms: dict[Place, Room] = {}
-        self._pipes: dict[str, Pipe] = {}
+        self._threads: dict[Place, WatchedThread] = {}
+        self._connections: dict[str, ClientConnection] = {}
 
     @property
     def connections(self) -> int:
         """The number of open connections."""
-        return len(self._pipes)
+        return len(self._connections)
 
     # Connections.
 
-    def open(self, connection_id: str, user_id: str, send: Send) -> Pipe:
-        """Register a connection and return its state. The caller must then run `pump` for it."""
+    def open(self, connection_id: str, user_id: str, send: Send) -> ClientConnection:
+        """Register a connection and return its state. The caller must then run `keep_sending` for it."""
         now_s = self._clock.monotonic()
-        pipe = Pipe(connection_id, user_id, send, now_s, now_s)
-        self._pipes[connection_id] = pipe
-        return pipe
+        connection = ClientConnection(connection_id, user_id, send, now_s, now_s)
+        self._connections[connection_id] = connection
+        return connection
 
-    def close(self, pipe: Pipe) -> None:
+    def close(self, connection: ClientConnection) -> None:
         """Remove a connection and all its subscriptions."""
-        self._pipes.pop(pipe.connection_id, None)
-        for place in list(pipe.watches):
-            self.leave(pipe, place)
+        self._connections.pop(connection.connection_id, None)
+        for place in list(connection.watches):
+            self.leave(connection, place)
 
-    def touch(self, pipe: Pipe) -> None:
+    def touch(self, connection: ClientConnection) -> None:
         """Record that a message was sent or received on a connection, so that it does not count as idle."""
-        pipe.touched_s = self._clock.monotonic()
+        connection.last_active_s = self._clock.monotonic()
 
     def sweep(self) -> int:
         """Close all connections that are idle, have exceeded their maximum lifetime, or use an expired thread token.
         Return the number of closed connections.
         """
-        now_s, at_s, overdue = self._clock.monotonic(), self._clock.now(), 0
-        for pipe in self._pipes.values():
-            if now_s - pipe.opened_s >= self.limits.total_s:
-                pipe.end(GOING_AWAY, "the connection has reached its greatest age: connect again")
-            elif now_s - pipe.touched_s >= self.limits.idle_s:
-                pipe.end(GOING_AWAY, "nothing was sent for too long: send a heartbeat")
-            elif any(watch.until_s <= at_s for watch in pipe.watches.values()):
-                pipe.end(GOING_AWAY, "a thread token has expired: ask for the thread again, and connect again")
+        now_s, epoch_s, closed = self._clock.monotonic(), self._clock.now(), 0
+        for connection in self._connections.values():
+            if now_s - connection.opened_s >= self.limits.total_s:
+                connection.request_close(GOING_AWAY, "the connection has reached its greatest age: connect again")
+            elif now_s - connection.last_active_s >= self.limits.idle_s:
+                connection.request_close(GOING_AWAY, "nothing was sent for too long: send a heartbeat")
+            elif any(watch.expires_s <= epoch_s for watch in connection.watches.values()):
+                connection.request_close(
+                    GOING_AWAY, "a thread token has expired: ask for the thread again, and connect again"
+                )
             else:
                 continue
-            overdue += 1
-        return overdue
+            closed += 1
+        return closed
 
     async def keep_sweeping(self) -> None:
         """Call `sweep` periodically until the task is cancelled."""
@@ -203,133 +209,135 @@ class Hub:
 
     # Watches.
 
-    def join(self, pipe: Pipe, place: Place, until_s: float = math.inf) -> Watch:
+    def join(self, connection: ClientConnection, place: Place, expires_s: float = math.inf) -> ThreadWatch:
         """Add a subscription of a connection to a thread, and return it. New events of the thread are buffered. They
         are sent after `begin` is called.
 
-        The connection is closed at `until_s`, a time in epoch seconds.
+        The connection is closed at `expires_s`, a time in epoch seconds.
         """
-        room = self._rooms.setdefault(place, Room())
-        watch = pipe.watches[place] = Watch(place, pipe, room, until_s)
-        room.watches.add(watch)
+        thread = self._threads.setdefault(place, WatchedThread())
+        watch = connection.watches[place] = ThreadWatch(place, connection, thread, expires_s)
+        thread.watches.add(watch)
         return watch
 
-    def begin(self, watch: Watch, after: int, top: int, *, presence: bool = False) -> None:
-        """Start sending the events after number `after` to the connection to which the subscription belongs. `top` is
-        the number of the thread's newest event.
+    def begin(self, watch: ThreadWatch, after: int, newest_seq: int, *, presence: bool = False) -> None:
+        """Start sending the events after number `after` to the connection to which the subscription belongs.
+        `newest_seq` is the number of the thread's newest event.
 
         If `presence` is True, the connection also receives status changes, and messages when other watchers join or
         leave.
         """
-        watch.last, watch.presence = after, presence
-        watch.room.learn(top)
+        watch.sent_seq, watch.presence = after, presence
+        watch.thread.advance_to(newest_seq)
 
-    def leave(self, pipe: Pipe, place: Place) -> bool:
+    def leave(self, connection: ClientConnection, place: Place) -> bool:
         """Remove a connection's subscription to a thread. Return False if it did not exist."""
-        watch = pipe.watches.pop(place, None)
+        watch = connection.watches.pop(place, None)
         if watch is None:
             return False
-        watch.is_over = True
-        watch.room.watches.discard(watch)
-        if not watch.room.watches:
-            del self._rooms[place]
+        watch.has_ended = True
+        watch.thread.watches.discard(watch)
+        if not watch.thread.watches:
+            del self._threads[place]
         return True
 
-    async def read_missed(self, pipe: Pipe) -> None:
+    async def read_missed(self, connection: ClientConnection) -> None:
         """Read the newest event number of each thread that the connection watches. This finds events that the stream
         did not deliver.
 
-        All connections share the results, so each thread is read at most once every LOOKED_EVERY_S seconds.
+        All connections share the results, so each thread is read at most once every NEWEST_READ_INTERVAL_S seconds.
         """
         now_s = self._clock.monotonic()
         due = {
-            place: watch.room
-            for place, watch in pipe.watches.items()
-            if watch.last is not None and now_s - watch.room.looked_s >= LOOKED_EVERY_S
+            place: watch.thread
+            for place, watch in connection.watches.items()
+            if watch.sent_seq is not None and now_s - watch.thread.newest_read_s >= NEWEST_READ_INTERVAL_S
         }
         if not due:
             return
-        for room in due.values():
-            room.looked_s = now_s  # set before the reads, so that heartbeats during the reads cause no more reads
+        for thread in due.values():
+            thread.newest_read_s = (
+                now_s  # set before the reads, so that heartbeats during the reads cause no more reads
+            )
         try:
-            tops = await run_in_threadpool(lambda: [self._log.last_seq(place) for place in due])
+            newest_seqs = await run_in_threadpool(lambda: [self._log.last_seq(place) for place in due])
         except BaseException:
-            for room in due.values():
-                room.looked_s = -math.inf
+            for thread in due.values():
+                thread.newest_read_s = -math.inf
             raise
-        for room, top in zip(due.values(), tops, strict=True):
-            room.learn(top)
+        for thread, newest_seq in zip(due.values(), newest_seqs, strict=True):
+            thread.advance_to(newest_seq)
 
     # Changes from the stream.
 
-    def events(self, events: Iterable[Event]) -> None:
+    def push_events(self, events: Iterable[Event]) -> None:
         """Buffer events from the stream for the watchers of their threads. The events can arrive in any order and more
         than once.
         """
         for event in events:
-            room = self._rooms.get(event.place)
-            if room is not None:
-                room.take(event)
-                room.learn(event.seq)
+            thread = self._threads.get(event.place)
+            if thread is not None:
+                thread.buffer(event)
+                thread.advance_to(event.seq)
 
-    def notifications(self, notifications: Iterable[Notification]) -> None:
+    def push_notifications(self, notifications: Iterable[Notification]) -> None:
         """Queue notifications from the stream for the connections of their users."""
-        by_user: dict[str, list[Pipe]] = {}
-        for pipe in self._pipes.values():
-            by_user.setdefault(pipe.user_id, []).append(pipe)
+        by_user: dict[str, list[ClientConnection]] = {}
+        for connection in self._connections.values():
+            by_user.setdefault(connection.user_id, []).append(connection)
         for notification in notifications:
-            for pipe in by_user.get(notification.user_id, ()):
-                pipe.say(notification_action(notification))
+            for connection in by_user.get(notification.user_id, ()):
+                connection.enqueue(notification_action(notification))
 
-    def watchers(self, places: Iterable[Place]) -> None:
+    def announce_watchers(self, places: Iterable[Place]) -> None:
         """Report to the watchers of the given threads that other watchers have joined or left."""
         for place in places:
             self._announce(place, watchers_action(place))
 
-    def statuses(self, copies: Iterable[StatusCopy]) -> None:
+    def announce_statuses(self, status_copies: Iterable[StatusCopy]) -> None:
         """Report status changes to the watchers of the threads to which the copies belong."""
-        for copy in copies:
+        for copy in status_copies:
             self._announce(copy.place, status_action(copy))
 
     def _announce(self, place: Place, message: dict[str, Any]) -> None:
-        room = self._rooms.get(place)
-        for watch in room.watches if room is not None else ():
+        thread = self._threads.get(place)
+        for watch in thread.watches if thread is not None else ():
             if watch.presence:
-                watch.pipe.say(message)
+                watch.connection.enqueue(message)
 
     # Sending.
 
-    async def pump(self, pipe: Pipe) -> None:
+    async def keep_sending(self, connection: ClientConnection) -> None:
         """Send the queued messages and events of a connection until the task is cancelled. If the connection fails, its
         error is raised.
         """
         while True:
-            await pipe.wake.wait()
-            pipe.wake.clear()
-            await self._send_waiting(pipe)
-            for watch in list(pipe.watches.values()):
+            await connection.wake.wait()
+            connection.wake.clear()
+            await self._send_queued(connection)
+            for watch in list(connection.watches.values()):
                 await self._catch_up(watch)
 
-    async def _send_waiting(self, pipe: Pipe) -> None:
-        while pipe.waiting:
-            await self._send(pipe, pipe.waiting.popleft())
+    async def _send_queued(self, connection: ClientConnection) -> None:
+        while connection.queued:
+            await self._send(connection, connection.queued.popleft())
 
-    async def _catch_up(self, watch: Watch) -> None:
-        pauses = 0
-        while watch.is_behind and not watch.pipe.ending.done():
-            assert watch.last is not None, "a watch that is behind has begun"
-            event = watch.room.recent.get(watch.last + 1)
-            events = [event] if event is not None else await self._read(watch.place, watch.last)
+    async def _catch_up(self, watch: ThreadWatch) -> None:
+        retries = 0
+        while watch.is_behind and not watch.connection.close_reason.done():
+            assert watch.sent_seq is not None, "a watch that is behind has begun"
+            event = watch.thread.buffered_events.get(watch.sent_seq + 1)
+            events = [event] if event is not None else await self._read(watch.place, watch.sent_seq)
             if not events:
-                pauses += 1
-                if pauses > MAX_PAUSES:
-                    watch.pipe.end(TRY_AGAIN_LATER, "the log cannot be read: connect again later")
+                retries += 1
+                if retries > MAX_READ_RETRIES:
+                    watch.connection.request_close(TRY_AGAIN_LATER, "the log cannot be read: connect again later")
                     return
-                await self._send_waiting(watch.pipe)
-                await asyncio.sleep(PAUSE_S)
+                await self._send_queued(watch.connection)
+                await asyncio.sleep(RETRY_PAUSE_S)
             for event in events:
                 await self._push(watch, event)
-                pauses = 0
+                retries = 0
 
     async def _read(self, place: Place, seq: int) -> list[Event]:
         """Read the next events of a thread after number `seq` from the event log. Return an empty list if the event log
@@ -341,12 +349,12 @@ class Hub:
             _log.warning("cannot read the log; retrying", extra={"reason": str(error)})
             return []
 
-    async def _push(self, watch: Watch, event: Event) -> None:
-        await self._send_waiting(watch.pipe)
-        if not watch.is_over:
-            await self._send(watch.pipe, event_action(event))
-            watch.last = event.seq
+    async def _push(self, watch: ThreadWatch, event: Event) -> None:
+        await self._send_queued(watch.connection)
+        if not watch.has_ended:
+            await self._send(watch.connection, event_action(event))
+            watch.sent_seq = event.seq
 
-    async def _send(self, pipe: Pipe, message: dict[str, Any]) -> None:
-        await pipe.send(message)
-        self.touch(pipe)
+    async def _send(self, connection: ClientConnection, message: dict[str, Any]) -> None:
+        await connection.send(message)
+        self.touch(connection)

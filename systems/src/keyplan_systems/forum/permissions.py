@@ -43,14 +43,14 @@ def levels(facts: Facts, user_id: str, item_id: str) -> Levels:
 
     An owner has the highest level of every permission.
     """
-    mine = groups_of(facts, user_id)
-    granted = [row for row in facts.permissions if row.item_id == item_id and row.group_id in mine]
-    if any(row.is_owner for row in granted):
+    user_groups = groups_of(facts, user_id)
+    permissions = [row for row in facts.permissions if row.item_id == item_id and row.group_id in user_groups]
+    if any(row.is_owner for row in permissions):
         return Levels(View.SOLUTION, GrantView.SOLUTION_WITH_GRANT, Watch.ANSWER_WITH_GRANT, is_owner=True)
     return Levels(
-        view=max((row.view for row in granted), default=View.NONE),
-        grant_view=max((row.grant_view for row in granted), default=GrantView.NONE),
-        watch=max((row.watch for row in granted), default=Watch.NONE),
+        view=max((row.view for row in permissions), default=View.NONE),
+        grant_view=max((row.grant_view for row in permissions), default=GrantView.NONE),
+        watch=max((row.watch for row in permissions), default=Watch.NONE),
     )
 
 
@@ -59,14 +59,14 @@ def is_visible(facts: Facts, group_id: str, viewer_id: str) -> bool:
     group = facts.groups.get(group_id)
     if group is None:
         return False
-    around = groups_of(facts, viewer_id)
-    if group.is_public or group_id in around:
+    viewer_groups = groups_of(facts, viewer_id)
+    if group.is_public or group_id in viewer_groups:
         return True
-    managed = {row.group_id for row in facts.managers if row.manager_id in around}
+    managed = {row.group_id for row in facts.managers if row.manager_id in viewer_groups}
     if managed & groups_of(facts, group_id):
         return True
-    led = (group_id for group_id in managed if _kind(facts, group_id) is not GroupKind.USER)
-    return group_id in upward(facts.group_parents, led)
+    managed_groups = (group_id for group_id in managed if _kind(facts, group_id) is not GroupKind.USER)
+    return group_id in upward(facts.group_parents, managed_groups)
 
 
 def may_request_help(facts: Facts, user_id: str, item_id: str, helper_group_id: str) -> bool:
@@ -78,7 +78,7 @@ def may_request_help(facts: Facts, user_id: str, item_id: str, helper_group_id: 
     """
     if levels(facts, user_id, item_id).is_owner and is_visible(facts, helper_group_id, user_id):
         return True
-    return bool(_helpers_granted(facts, user_id, item_id) & groups_of(facts, helper_group_id))
+    return bool(_granted_helpers(facts, user_id, item_id) & groups_of(facts, helper_group_id))
 
 
 def may_grant_help(facts: Facts, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> bool:
@@ -108,9 +108,12 @@ def watches_members(facts: Facts, user_id: str, group_id: str) -> bool:
     This requires that a group to which the user belongs has `can_watch_members` on the given group or on a group above
     it.
     """
-    mine = groups_of(facts, user_id)
-    above = groups_of(facts, group_id)
-    return any(row.can_watch_members and row.manager_id in mine and row.group_id in above for row in facts.managers)
+    user_groups = groups_of(facts, user_id)
+    target_groups = groups_of(facts, group_id)
+    return any(
+        row.can_watch_members and row.manager_id in user_groups and row.group_id in target_groups
+        for row in facts.managers
+    )
 
 
 def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> bool:
@@ -131,13 +134,13 @@ def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, 
     If `thread` is None, the thread has not been started. In this case, return True if the user may see that it has not
     been started.
     """
-    own = levels(facts, user_id, key.item_id)
-    if own.view < View.CONTENT:
+    user_levels = levels(facts, user_id, key.item_id)
+    if user_levels.view < View.CONTENT:
         return False
-    if is_participant(facts, user_id, key) or own.watch >= Watch.ANSWER:
+    if is_participant(facts, user_id, key) or user_levels.watch >= Watch.ANSWER:
         return True
     return (
-        own.watch is Watch.RESULT
+        user_levels.watch is Watch.RESULT
         and thread is not None
         and thread.helper_group_id in groups_of(facts, user_id)
         and is_fresh(thread, now_ms)
@@ -157,14 +160,14 @@ def has_validated(facts: Facts, user_id: str, item_id: str) -> bool:
     return any((item_id, group_id) in facts.validated for group_id in acts_as(facts, user_id))
 
 
-def _helpers_granted(facts: Facts, user_id: str, item_id: str) -> frozenset[str]:
+def _granted_helpers(facts: Facts, user_id: str, item_id: str) -> frozenset[str]:
     """Return the IDs of the helper groups in all help grants that apply to the user and the item. The user may also ask
     the groups below these helper groups.
     """
-    mine = groups_of(facts, user_id)
+    user_groups = groups_of(facts, user_id)
     propagating = ((edge.child_id, edge.parent_id) for edge in facts.item_edges if edge.request_help_propagation)
     items = upward(edges_of(propagating), (item_id,))
-    grants = (row for row in facts.help_grants if row.group_id in mine and row.item_id in items)
+    grants = (row for row in facts.help_grants if row.group_id in user_groups and row.item_id in items)
     return frozenset(row.helper_group_id for row in grants)
 
 

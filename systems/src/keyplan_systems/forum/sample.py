@@ -57,7 +57,7 @@ _MEMBERSHIPS: Final = (
     (TUTOR, TUTORS),
 )
 _ITEMS: Final = ((COURSE, "First steps in programming"), (LOOPS, "Loops"), (LISTS, "Lists"))
-_HELD: Final = (
+_PERMISSIONS: Final = (
     (CLASS, LOOPS, View.CONTENT, GrantView.NONE, Watch.NONE),
     (CLASS, LISTS, View.CONTENT, GrantView.NONE, Watch.NONE),
     (TEACHER, LOOPS, View.SOLUTION, GrantView.SOLUTION, Watch.ANSWER),
@@ -75,7 +75,7 @@ def load_sample(service: Service) -> None:
         service.update(ANN, THREAD, ThreadUpdate(Status.WAITING_FOR_TRAINER, TUTORS))
     if service.messages(service.thread(ANN, THREAD).rights, 1, None).items:
         return
-    service.carry_log()  # stores the opening before its messages
+    service.transfer_log()  # stores the opening before its messages
     before_ms = now_ms(service.clock) - 3_600_000
     service.record(
         place_of(THREAD),
@@ -84,11 +84,11 @@ def load_sample(service: Service) -> None:
             Fact(EventType.SUBMISSION, before_ms + 900_000, "501", "9001", score=0, validated=False),
         ],
     )
-    _say(service, ANN, "My loop never ends. What do I miss?")
-    _say(service, TUTOR, "Look at what changes in its body: does the condition ever become false?")
+    _post_message(service, ANN, "My loop never ends. What do I miss?")
+    _post_message(service, TUTOR, "Look at what changes in its body: does the condition ever become false?")
 
 
-def _say(service: Service, user_id: str, text: str) -> None:
+def _post_message(service: Service, user_id: str, text: str) -> None:
     service.post(service.thread(user_id, THREAD).rights, str(uuid5(_NAMESPACE, text)), text)
 
 
@@ -110,7 +110,7 @@ def load_school(database: Database) -> None:
             (
                 models.ItemPermissionRow,
                 ("group_id", "item_id", "can_view", "can_grant_view", "can_watch"),
-                _HELD,
+                _PERMISSIONS,
             ),
             (models.HelpGrantRow, ("group_id", "item_id", "helper_group_id"), ((CLASS, COURSE, TUTORS),)),
         )
@@ -132,7 +132,7 @@ _PUPILS: Final = ((CLEO, "Cleo"), (DINA, "Dina"), (EMIL, "Emil"), (FAY, "Fay"))
 
 
 @dataclass(frozen=True)
-class Story:
+class SampleThread:
     """A thread in the sample data.
 
     Each step starts with a time, as the number of minutes before the data is loaded. It continues with an author and a
@@ -150,8 +150,8 @@ class Story:
 
 
 _HOUR, _DAY = 60, 24 * 60
-_STORIES: Final = (
-    Story(
+_SAMPLE_THREADS: Final = (
+    SampleThread(
         LISTS,
         BEN,
         Status.WAITING_FOR_TRAINER,
@@ -169,7 +169,7 @@ _STORIES: Final = (
             (38, BEN, "for i in range(len(a) + 1):\n    total = total + a[i]"),
         ),
     ),
-    Story(
+    SampleThread(
         FUNCTIONS,
         BEN,
         Status.WAITING_FOR_PARTICIPANT,
@@ -186,7 +186,7 @@ _STORIES: Final = (
             (24, TUTOR, "Try: what does print(area(2, 3)) show, and what would you like it to show?"),
         ),
     ),
-    Story(
+    SampleThread(
         VARIABLES,
         BEN,
         Status.CLOSED,
@@ -202,7 +202,7 @@ _STORIES: Final = (
         ),
         is_read=True,
     ),
-    Story(
+    SampleThread(
         SORTING,
         TEAM,
         Status.WAITING_FOR_TRAINER,
@@ -218,7 +218,7 @@ _STORIES: Final = (
         ),
         opener=BEN,
     ),
-    Story(
+    SampleThread(
         CONDITIONS,
         CLEO,
         Status.WAITING_FOR_TRAINER,
@@ -229,7 +229,7 @@ _STORIES: Final = (
             (25 * _HOUR - 10, CLEO, "if age > 12 or 18: is always true. Why?"),
         ),
     ),
-    Story(
+    SampleThread(
         RECURSION,
         CLEO,
         Status.WAITING_FOR_PARTICIPANT,
@@ -242,7 +242,7 @@ _STORIES: Final = (
         ),
         is_read=True,
     ),
-    Story(
+    SampleThread(
         DICTIONARIES,
         DINA,
         Status.WAITING_FOR_TRAINER,
@@ -257,7 +257,7 @@ _STORIES: Final = (
             ),
         ),
     ),
-    Story(
+    SampleThread(
         LOOPS,
         EMIL,
         Status.WAITING_FOR_TRAINER,
@@ -268,7 +268,7 @@ _STORIES: Final = (
             (10, EMIL, "While or for: how do I know which one I need?"),
         ),
     ),
-    Story(
+    SampleThread(
         FUNCTIONS,
         FAY,
         Status.CLOSED,
@@ -285,7 +285,7 @@ _STORIES: Final = (
         ),
         is_read=True,
     ),
-    Story(
+    SampleThread(
         LISTS,
         DINA,
         Status.WAITING_FOR_PARTICIPANT,
@@ -307,10 +307,12 @@ def load_class(service: Service) -> None:
     """Create the other members of the class and their threads. Existing data stays unchanged."""
     _load_people(service.database)
     with service.database.read() as session:
-        stored = threads_of(session, [ThreadKey(story.item, story.participant) for story in _STORIES])
-    for number, story in enumerate(_STORIES):
-        if ThreadKey(story.item, story.participant) not in stored:
-            _load_story(service, story, 600 + number)
+        stored = threads_of(
+            session, [ThreadKey(sample_thread.item, sample_thread.participant) for sample_thread in _SAMPLE_THREADS]
+        )
+    for number, sample_thread in enumerate(_SAMPLE_THREADS):
+        if ThreadKey(sample_thread.item, sample_thread.participant) not in stored:
+            _load_thread(service, sample_thread, 600 + number)
     ann = service.thread(ANN, THREAD).thread
     if ann is not None and ann.status.is_open and ann.message_count == 0:
         service.update(ANN, THREAD, ThreadUpdate(message_count=2))
@@ -359,30 +361,33 @@ def _load_people(database: Database) -> None:
             session.execute(insert(table), [dict(zip(names, row, strict=True)) for row in values])
 
 
-def _load_story(service: Service, story: Story, attempt: int) -> None:
+def _load_thread(service: Service, sample_thread: SampleThread, attempt: int) -> None:
     """Write the thread's events, and then its row in SQL. If loading is interrupted, the row does not exist, so the
     thread is loaded again at the next start.
     """
-    key, now = ThreadKey(story.item, story.participant), now_ms(service.clock)
-    texts = [step for step in story.steps if len(step) == 3]
-    opened_ms, last_ms = (now - step[0] * 60_000 for step in (texts[0], story.steps[-1]))
-    opener = story.opener or story.participant
+    key, now = ThreadKey(sample_thread.item, sample_thread.participant), now_ms(service.clock)
+    texts = [step for step in sample_thread.steps if len(step) == 3]
+    opened_ms, last_ms = (now - step[0] * 60_000 for step in (texts[0], sample_thread.steps[-1]))
+    opener = sample_thread.opener or sample_thread.participant
     _log_status(service, LogKind.THREAD_OPENED, key, opener, opened_ms - 1_000)
     for helper in {step[1] for step in texts} - {opener}:
         service.followers.follow(place_of(key), helper)
-    for number, step in enumerate(story.steps):
+    for number, step in enumerate(sample_thread.steps):
         at_ms = now - step[0] * 60_000
         if len(step) == 3:
-            _say_at(service, key, (step[1], step[2]), at_ms, is_read=story.is_read)
+            _store_message(service, key, (step[1], step[2]), at_ms, is_read=sample_thread.is_read)
         else:
             fact = _fact(step[1], at_ms, str(attempt), str(9000 + 10 * attempt + number))
             service.record(place_of(key), [fact])
-    closed_ms = last_ms + 120_000 if story.status is Status.CLOSED else None
+    closed_ms = last_ms + 120_000 if sample_thread.status is Status.CLOSED else None
     if closed_ms is not None:
         _log_status(service, LogKind.THREAD_CLOSED, key, opener, closed_ms)
     latest_ms, revision = closed_ms or last_ms, 2 if closed_ms else 1
     with service.database.write() as session:
-        insert_thread(session, Thread(key, story.status, story.helpers, len(texts), latest_ms, closed_ms, revision))
+        insert_thread(
+            session,
+            Thread(key, sample_thread.status, sample_thread.helpers, len(texts), latest_ms, closed_ms, revision),
+        )
 
 
 def _log_status(service: Service, kind: LogKind, key: ThreadKey, user_id: str, at_ms: int) -> None:
@@ -391,19 +396,21 @@ def _log_status(service: Service, kind: LogKind, key: ThreadKey, user_id: str, a
     service.write_entry(LogEntry(entry_key, kind, key, user_id, at_ms))
 
 
-def _fact(words: str, at_ms: int, attempt_id: str, answer_id: str) -> Fact:
+def _fact(description: str, at_ms: int, attempt_id: str, answer_id: str) -> Fact:
     """Convert the description of a step to an attempt or a submission.
 
     The description of an attempt is "attempt". The description of a submission consists of "submission", the score, and
     "yes" or "no" for a correct or incorrect answer.
     """
-    kind, *rest = words.split()
+    kind, *values = description.split()
     if kind == "attempt":
         return Fact(EventType.ATTEMPT_STARTED, at_ms, attempt_id)
-    return Fact(EventType.SUBMISSION, at_ms, attempt_id, answer_id, score=float(rest[0]), validated=rest[1] == "yes")
+    return Fact(
+        EventType.SUBMISSION, at_ms, attempt_id, answer_id, score=float(values[0]), validated=values[1] == "yes"
+    )
 
 
-def _say_at(service: Service, key: ThreadKey, message: tuple[str, str], at_ms: int, *, is_read: bool) -> None:
+def _store_message(service: Service, key: ThreadKey, message: tuple[str, str], at_ms: int, *, is_read: bool) -> None:
     """Store a message (author and text) with a time in the past. If `is_read` is True, mark the notifications about the
     message as read.
     """

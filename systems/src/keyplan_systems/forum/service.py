@@ -18,7 +18,7 @@ from keyplan_systems.forum.entities import Event, EventType, Place
 from keyplan_systems.forum.event_log import Appended, Draft, EventLog
 from keyplan_systems.forum.followers import Followers
 from keyplan_systems.forum.relational import lists, threads
-from keyplan_systems.forum.relational.lists import After, ThreadPage
+from keyplan_systems.forum.relational.lists import ThreadPage, ThreadPosition
 from keyplan_systems.forum.relational.outbox import drain
 from keyplan_systems.forum.relational.people import people_of
 from keyplan_systems.forum.relational.session import Database
@@ -106,7 +106,7 @@ class Service:
         watched_group_id: str | None,
         is_mine: bool | None,
         limit: int,
-        after: After | None,
+        after: ThreadPosition | None,
         *,
         status: Status | None = None,
         oldest_first: bool = False,
@@ -188,12 +188,12 @@ class Service:
         """Make the user follow the thread. If the thread is closed, the follow record expires after two weeks."""
         place = place_of(rights.key)
         was_closed = threads.is_closed(self.database, rights.key)
-        self.followers.follow(place, rights.user_id, ends=was_closed)
+        self.followers.follow(place, rights.user_id, expires=was_closed)
         seq = self.log.last_seq(place)  # read before the status, so that it misses only later openings
         if threads.is_closed(self.database, rights.key):
             self.followers.let_expire(place, rights.user_id, seq)
         elif was_closed:
-            self.followers.keep(place, rights.user_id, seq)
+            self.followers.make_permanent(place, rights.user_id, seq)
 
     def notify(self, change: Inserted[Event]) -> None:
         """Notify the followers of a thread about a new message. Followers who may no longer read the thread are not
@@ -208,7 +208,7 @@ class Service:
 
     # Entries of the outbox.
 
-    def carry_log(self) -> int:
+    def transfer_log(self) -> int:
         """Transfer pending event log entries from the outbox to the event log, and return their number.
 
         Raises UnfinishedError if some of the entries could not be transferred.
@@ -226,7 +226,7 @@ class Service:
         )
         event = self.log.append(draft).event
         people = people_of(self.database, entry.thread.participant_id) | {entry.user_id}
-        self.followers.status_changed(event, sorted(people))
+        self.followers.apply_status_change(event, sorted(people))
 
 
 def place_of(key: ThreadKey) -> Place:

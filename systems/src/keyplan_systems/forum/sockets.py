@@ -23,7 +23,7 @@ from keyplan.clock import Clock
 from keyplan_systems.forum.api import user_of
 from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError
 from keyplan_systems.forum.entities import Id, Place
-from keyplan_systems.forum.hub import Ending, Hub, Pipe
+from keyplan_systems.forum.hub import ClientConnection, CloseReason, Hub
 from keyplan_systems.forum.service import Service, place_of
 from keyplan_systems.web.authentication import admit, authenticate, unauthorized
 from keyplan_systems.web.rate_limits import Buckets, Limit, Slots, TooManyRequestsError
@@ -93,11 +93,11 @@ class Sockets:
         hub: Hub,
         clock: Clock,
         *,
-        most_per_user: int = MAX_SOCKETS,
+        max_per_user: int = MAX_SOCKETS,
         actions: Limit | None = ACTIONS,
     ) -> None:
         self.service, self.hub, self.clock = service, hub, clock
-        self._slots = Slots("connections", most_per_user, CONNECT_AGAIN_S)
+        self._slots = Slots("connections", max_per_user, CONNECT_AGAIN_S)
         self._actions = Buckets(actions, clock)
 
     def router(self) -> APIRouter:
@@ -110,7 +110,7 @@ class Sockets:
 
         @router.websocket("/ws")
         async def connect(websocket: WebSocket, token: str | None = None) -> None:
-            user_id = user_of(await _connecting(websocket, token))
+            user_id = user_of(await _authenticate(websocket, token))
             with self._slots.hold(user_id):
                 await self.serve(websocket, user_id)
 
@@ -119,7 +119,7 @@ class Sockets:
     async def serve(self, websocket: WebSocket, user_id: str) -> None:
         """Serve a connection until it is closed. Then delete the connection's stored state."""
         connection_id = f"{self.clock.random.getrandbits(128):032x}"
-        await run_in_threadpool(self.service.connections.opened, connection_id, user_id)
+        await run_in_threadpool(self.service.connections.store_connection, connection_id, user_id)
         try:
             try:
                 await websocket.accept()
@@ -129,110 +129,116 @@ class Sockets:
             async def send(message: dict[str, Any]) -> None:
                 await websocket.send_text(orjson.dumps(message).decode())
 
-            pipe = self.hub.open(connection_id, user_id, send)
+            connection = self.hub.open(connection_id, user_id, send)
             try:
-                await self._run(websocket, pipe)
+                await self._run(websocket, connection)
             finally:
-                self.hub.close(pipe)
+                self.hub.close(connection)
         finally:
-            await self._forget(connection_id)
+            await self._delete_stored_state(connection_id)
 
-    async def _run(self, websocket: WebSocket, pipe: Pipe) -> None:
+    async def _run(self, websocket: WebSocket, connection: ClientConnection) -> None:
         """Receive and send messages until the client disconnects or the server closes the connection."""
-        listening = asyncio.create_task(self._listen(websocket, pipe))
-        sending = asyncio.create_task(self.hub.pump(pipe))
+        receiver = asyncio.create_task(self._listen(websocket, connection))
+        sender = asyncio.create_task(self.hub.keep_sending(connection))
         try:
-            ends: set[asyncio.Future[Any]] = {listening, sending, pipe.ending}
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            awaited: set[asyncio.Future[Any]] = {receiver, sender, connection.close_reason}
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (listening, sending):
+            for task in (receiver, sender):
                 task.cancel()
-            results = await asyncio.gather(listening, sending, return_exceptions=True)
+            results = await asyncio.gather(receiver, sender, return_exceptions=True)
         failures = [
             result
             for result in results
             if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect)
         ]
-        if pipe.ending.done():
-            await _close(websocket, pipe.ending.result())
+        if connection.close_reason.done():
+            await _close(websocket, connection.close_reason.result())
         elif failures:
             raise failures[0]
 
-    async def _forget(self, connection_id: str) -> None:
+    async def _delete_stored_state(self, connection_id: str) -> None:
         """Delete the stored state of a connection. If this fails, the state expires later and readers then
         ignore it.
         """
         try:
-            await run_in_threadpool(self.service.connections.closed, connection_id)
+            await run_in_threadpool(self.service.connections.delete_connection, connection_id)
         except RunError:
             _log.exception("a closed connection could not be removed", extra={"connection": connection_id})
 
     # Actions.
 
-    async def _listen(self, websocket: WebSocket, pipe: Pipe) -> None:
+    async def _listen(self, websocket: WebSocket, connection: ClientConnection) -> None:
         while True:
             message = await websocket.receive()
             if message["type"] == "websocket.disconnect":
                 return
-            self.hub.touch(pipe)
+            self.hub.touch(connection)
             text = message.get("text")
             if text is None:
-                pipe.end(UNSUPPORTED_DATA, "actions are texts")
+                connection.request_close(UNSUPPORTED_DATA, "actions are texts")
                 return
-            await self._answer(pipe, text)
+            await self._execute(connection, text)
 
-    async def _answer(self, pipe: Pipe, text: str) -> None:
+    async def _execute(self, connection: ClientConnection, text: str) -> None:
         try:
-            self._actions.take(pipe.user_id)
+            self._actions.take(connection.user_id)
             action = _parse_action(text)
             match action:
                 case Subscribe():
-                    await self._subscribe(pipe, action)
+                    await self._subscribe(connection, action)
                 case Unsubscribe():
-                    await self._unsubscribe(pipe, Place(action.participant_id, action.item_id))
+                    await self._unsubscribe(connection, Place(action.participant_id, action.item_id))
                 case Heartbeat():
-                    pipe.say({"action": "heartbeat"})
-                    await self.hub.read_missed(pipe)
+                    connection.enqueue({"action": "heartbeat"})
+                    await self.hub.read_missed(connection)
         except TooManyRequestsError as error:
             wait_s = error.retry_after_s
-            pipe.say({"action": "error", "status": 429, "message": str(error), "retry_after": wait_s})
+            connection.enqueue({"action": "error", "status": 429, "message": str(error), "retry_after": wait_s})
             await asyncio.sleep(FLOOD_PAUSE_S)
         except ForumError as error:
-            pipe.say({"action": "error", "status": error.status, "message": str(error)})
+            connection.enqueue({"action": "error", "status": error.status, "message": str(error)})
         except RunError:
             _log.exception("an action failed")
-            pipe.say({"action": "error", "status": 503, "message": "the database cannot do it now: ask again"})
+            connection.enqueue(
+                {"action": "error", "status": 503, "message": "the database cannot do it now: ask again"}
+            )
 
-    async def _subscribe(self, pipe: Pipe, action: Subscribe) -> None:
+    async def _subscribe(self, connection: ClientConnection, action: Subscribe) -> None:
         rights = self.service.checker.check(action.token)
-        if rights.user_id != pipe.user_id:
+        if rights.user_id != connection.user_id:
             raise NotAllowedError("the thread token is another user's")
         place = place_of(rights.key)
-        if place in pipe.watches:
+        if place in connection.watches:
             raise BadRequestError("this connection watches the thread already")
         # Join first, then read the newest number: events stored in between are received.
-        watch = self.hub.join(pipe, place, rights.until_s)
+        watch = self.hub.join(connection, place, rights.expires_s)
         try:
             top = await run_in_threadpool(self.service.log.last_seq, place)
             after = top if action.since is None else action.since
             if after > top:
                 raise BadRequestError(f"since is {after}, and the thread's newest event is {top}")
             # Store the subscription last, so that a refused user does not count as watching and is still notified.
-            await run_in_threadpool(self.service.connections.subscribe, pipe.connection_id, pipe.user_id, place)
+            await run_in_threadpool(
+                self.service.connections.subscribe, connection.connection_id, connection.user_id, place
+            )
         except BaseException:
-            self.hub.leave(pipe, place)
+            self.hub.leave(connection, place)
             raise
         position = {"participant_id": place.participant_id, "item_id": place.item_id, "since": after, "last_seq": top}
-        pipe.say({"action": "forum.subscribed", **position})
+        connection.enqueue({"action": "forum.subscribed", **position})
         self.hub.begin(watch, after, top, presence=action.presence)
 
-    async def _unsubscribe(self, pipe: Pipe, place: Place) -> None:
-        self.hub.leave(pipe, place)
-        await run_in_threadpool(self.service.connections.unsubscribe, pipe.connection_id, place)
-        pipe.say({"action": "forum.unsubscribed", "participant_id": place.participant_id, "item_id": place.item_id})
+    async def _unsubscribe(self, connection: ClientConnection, place: Place) -> None:
+        self.hub.leave(connection, place)
+        await run_in_threadpool(self.service.connections.unsubscribe, connection.connection_id, place)
+        connection.enqueue(
+            {"action": "forum.unsubscribed", "participant_id": place.participant_id, "item_id": place.item_id}
+        )
 
 
-async def _connecting(websocket: WebSocket, token: str | None) -> Principal:
+async def _authenticate(websocket: WebSocket, token: str | None) -> Principal:
     """Return the user that the token identifies. If `token` is None, for example because a page of this server
     connects, return the user of the browser session.
 
@@ -255,11 +261,11 @@ def _parse_action(text: str) -> Subscribe | Unsubscribe | Heartbeat:
         return _ACTION.validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(step) for step in first["loc"]) or "action"
-        raise BadRequestError(f"{where}: {first['msg']}") from error
+        location = ".".join(str(part) for part in first["loc"]) or "action"
+        raise BadRequestError(f"{location}: {first['msg']}") from error
 
 
-async def _close(websocket: WebSocket, ending: Ending) -> None:
+async def _close(websocket: WebSocket, close_reason: CloseReason) -> None:
     # The client may have disconnected: then the error cannot be sent.
     with contextlib.suppress(WebSocketDisconnect):
-        await websocket.close(ending.code, ending.reason)
+        await websocket.close(close_reason.code, close_reason.reason)

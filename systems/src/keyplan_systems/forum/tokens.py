@@ -35,7 +35,7 @@ class ThreadRights:
     is_mine: bool
     can_watch: bool
     can_write: bool
-    until_s: int = field(default=0, compare=False)
+    expires_s: int = field(default=0, compare=False)
     """Time in epoch seconds at which the token expires, or 0 if the rights do not come from a token."""
 
 
@@ -115,4 +115,4 @@ def _rights(claims: dict[str, Any]) -> ThreadRights:
         item_id, participant_id, user_id = (checked_id(claims[name], name) for name in _IDS)
     except BadRequestError as error:
         raise BadTokenError(str(error)) from error
-    return ThreadRights(ThreadKey(item_id, participant_id), user_id, until_s=claims["exp"], **flags)
+    return ThreadRights(ThreadKey(item_id, participant_id), user_id, expires_s=claims["exp"], **flags)

@@ -70,7 +70,7 @@ def current_reader(request: Request, person: Person, service: Annotated[Service,
     return Reader(request, service, user_of(person))
 
 
-Me: TypeAlias = Annotated[Reader, Depends(current_reader)]
+CurrentReader: TypeAlias = Annotated[Reader, Depends(current_reader)]
 
 STATUS_WORDS: Final[Mapping[str, tuple[str, str]]] = {
     NOT_STARTED: ("Not started", ""),

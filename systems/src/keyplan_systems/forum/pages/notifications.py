@@ -8,7 +8,7 @@ from fastapi import Query
 from starlette.responses import JSONResponse, Response
 
 from keyplan_systems.forum.followers import notification_id
-from keyplan_systems.forum.pages.base import Me, router, time_of, unread_text
+from keyplan_systems.forum.pages.base import CurrentReader, router, time_of, unread_text
 from keyplan_systems.forum.relational.people import names_of, titles_of
 from keyplan_systems.web.browsing import Form
 from keyplan_systems.web.problems import Problem
@@ -17,15 +17,15 @@ _LIST = "app/notifications"
 
 
 @router.get("/notifications")
-def notifications(me: Me, cursor: Annotated[str | None, Query(alias="next")] = None) -> Response:
+def notifications(reader: CurrentReader, cursor: Annotated[str | None, Query(alias="next")] = None) -> Response:
     """Show the user's notifications, newest first."""
-    page = me.service.followers.notifications(me.user_id, 20, cursor)
+    page = reader.service.followers.notifications(reader.user_id, 20, cursor)
     names = names_of(
-        me.service.database,
+        reader.service.database,
         {notification.author_id for notification in page} | {notification.participant_id for notification in page},
     )
-    titles = titles_of(me.service.database, {notification.item_id for notification in page})
-    return me.show(
+    titles = titles_of(reader.service.database, {notification.item_id for notification in page})
+    return reader.show(
         "notifications.html.j2",
         entries=[(notification_id(notification), notification, time_of(notification.at_ms)) for notification in page],
         names=names,
@@ -35,33 +35,33 @@ def notifications(me: Me, cursor: Annotated[str | None, Query(alias="next")] = N
 
 
 @router.get("/unread")
-def unread(me: Me) -> Response:
+def unread(reader: CurrentReader) -> Response:
     """Return the badge with the number of unread notifications."""
-    return JSONResponse({"unread": unread_text(len(me.service.followers.unread(me.user_id)))})
+    return JSONResponse({"unread": unread_text(len(reader.service.followers.unread(reader.user_id)))})
 
 
 @router.post("/notifications")
-def change_all(me: Me, form: Form) -> Response:
+def change_all(reader: CurrentReader, form: Form) -> Response:
     """Mark all notifications as read, or delete all notifications."""
     match form.get("action"):
         case "read":
-            me.service.followers.mark_all(me.service.followers.unread(me.user_id))
-            return me.done(_LIST, "All notifications are marked as read.")
+            reader.service.followers.mark_all(reader.service.followers.unread(reader.user_id))
+            return reader.done(_LIST, "All notifications are marked as read.")
         case "delete":
-            me.service.followers.drop_all(me.user_id)
-            return me.done(_LIST, "All notifications are deleted.")
+            reader.service.followers.drop_all(reader.user_id)
+            return reader.done(_LIST, "All notifications are deleted.")
         case _:
             raise Problem(400, "Choose what to do with the notifications.")
 
 
 @router.post("/notifications/{notification_id}")
-def change(notification_id: str, me: Me, form: Form) -> Response:
+def change(notification_id: str, reader: CurrentReader, form: Form) -> Response:
     """Mark a notification as read or unread, or delete it."""
     match form.get("action"):
         case "read" | "unread" as state:
-            me.service.followers.mark(me.user_id, notification_id, is_read=state == "read")
+            reader.service.followers.mark(reader.user_id, notification_id, is_read=state == "read")
         case "delete":
-            me.service.followers.drop(me.user_id, notification_id)
+            reader.service.followers.drop(reader.user_id, notification_id)
         case _:
             raise Problem(400, "Choose what to do with the notification.")
-    return me.done(_LIST)
+    return reader.done(_LIST)

@@ -21,7 +21,7 @@ from keyplan_systems.forum.domain import (
     ThreadUpdate,
 )
 from keyplan_systems.forum.entities import MAX_CHARACTERS, Event, EventType
-from keyplan_systems.forum.pages.base import NOTES, PAGES, STATUS_WORDS, Me, Reader, note_of, router, time_of
+from keyplan_systems.forum.pages.base import NOTES, PAGES, STATUS_WORDS, CurrentReader, Reader, note_of, router, time_of
 from keyplan_systems.forum.relational.choices import help_choices
 from keyplan_systems.forum.relational.people import names_of, titles_of
 from keyplan_systems.forum.relational.threads import ThreadView, thread_key
@@ -51,113 +51,113 @@ class ThreadReader(Reader):
         return self.service.thread(self.user_id, self.key)
 
 
-def current_thread(item_id: str, participant_id: str, me: Me) -> ThreadReader:
+def current_thread(item_id: str, participant_id: str, reader: CurrentReader) -> ThreadReader:
     """Return the signed-in user and the thread that the URL identifies. Raises BadRequestError if an ID in the URL is
     invalid.
     """
-    return ThreadReader(me.request, me.service, me.user_id, thread_key(item_id, participant_id))
+    return ThreadReader(reader.request, reader.service, reader.user_id, thread_key(item_id, participant_id))
 
 
-InThread: TypeAlias = Annotated[ThreadReader, Depends(current_thread)]
+CurrentThread: TypeAlias = Annotated[ThreadReader, Depends(current_thread)]
 
 
 @router.get(_THREAD)
 def thread(
-    here: InThread,
+    reader: CurrentThread,
     before: Annotated[str | None, Query()] = None,
 ) -> Response:
     """Show a thread, and mark the notifications about it as read."""
-    return _page(here, before=before)
+    return _page(reader, before=before)
 
 
 @router.get(f"{_THREAD}/state")
-def state(here: InThread) -> Response:
+def state(reader: CurrentThread) -> Response:
     """Return the part of the thread's page that shows the status, the watchers and the available actions, as HTML."""
-    view = here.view()
-    return PAGES.render(here.request, "thread_state.html.j2", words=STATUS_WORDS, **_state(here, view))
+    view = reader.view()
+    return PAGES.render(reader.request, "thread_state.html.j2", words=STATUS_WORDS, **_state(reader, view))
 
 
 @router.get(f"{_THREAD}/people")
-def people(here: InThread) -> Response:
+def people(reader: CurrentThread) -> Response:
     """Return a mapping from user IDs to names, for the users in the thread's newest events."""
-    view = here.view()
-    events = here.service.history(view.rights, EVENTS, None)
-    return JSONResponse(names_of(here.service.database, _users(events)))
+    view = reader.view()
+    events = reader.service.history(view.rights, EVENTS, None)
+    return JSONResponse(names_of(reader.service.database, _users(events)))
 
 
 @router.post(f"{_THREAD}/messages")
-def write(here: InThread, form: Form) -> Response:
+def write(reader: CurrentThread, form: Form) -> Response:
     """Store a message and increment the thread's message count. If requested in the form, also change the status, so
     that the other party is expected to respond.
     """
-    view = here.view()
+    view = reader.view()
     try:
         message = _message(form)
-        posted = here.service.post(view.rights, str(message.uuid), message.text)
+        posted = reader.service.post(view.rights, str(message.uuid), message.text)
     except (BadRequestError, ConflictError, NotAllowedError) as error:
-        if here.wants_json:
-            raise Problem(error.status, _reason(error, here.view())) from error
-        return _refused(here, form, error)
+        if reader.wants_json:
+            raise Problem(error.status, _reason(error, reader.view())) from error
+        return _rejected(reader, form, error)
     if posted.is_new:
-        _count(here, view, hand_over=form.get("hand_over") == "yes")
-    return here.done(f"{here.path}#end", body=event_body(posted.event))
+        _count_message(reader, view, hand_over=form.get("hand_over") == "yes")
+    return reader.done(f"{reader.path}#end", body=event_body(posted.event))
 
 
 @router.post(f"{_THREAD}/open")
-def open_thread(here: InThread, form: Form) -> Response:
+def open_thread(reader: CurrentThread, form: Form) -> Response:
     """Open a thread that is closed or has not been started, and store its first message."""
-    view = here.view()
-    wish = Status.WAITING_FOR_TRAINER if view.rights.is_mine else Status.WAITING_FOR_PARTICIPANT
+    view = reader.view()
+    requested = Status.WAITING_FOR_TRAINER if view.rights.is_mine else Status.WAITING_FOR_PARTICIPANT
     try:
         message = _message(form)
-        here.service.update(here.user_id, here.key, ThreadUpdate(wish, form.get("helper") or None))
-        posted = here.service.post(here.view().rights, str(message.uuid), message.text)
+        reader.service.update(reader.user_id, reader.key, ThreadUpdate(requested, form.get("helper") or None))
+        posted = reader.service.post(reader.view().rights, str(message.uuid), message.text)
     except (BadRequestError, ConflictError, NotAllowedError) as error:
-        return _refused(here, form, error)
+        return _rejected(reader, form, error)
     if posted.is_new:
-        _count(here, view, hand_over=False)
-    return here.done(f"{here.path}#end", "The thread is open.")
+        _count_message(reader, view, hand_over=False)
+    return reader.done(f"{reader.path}#end", "The thread is open.")
 
 
 @router.post(f"{_THREAD}/status")
-def switch(here: InThread, form: Form) -> Response:
+def switch(reader: CurrentThread, form: Form) -> Response:
     """Change the status of an open thread, or close it."""
-    wish = form.get("status", "")
-    if wish not in tuple(Status):
+    requested = form.get("status", "")
+    if requested not in tuple(Status):
         raise Problem(400, "Choose a status.")
     try:
-        here.service.update(here.user_id, here.key, ThreadUpdate(Status(wish)))
+        reader.service.update(reader.user_id, reader.key, ThreadUpdate(Status(requested)))
     except ForumError as error:
-        view = here.view()
+        view = reader.view()
         label = STATUS_WORDS[view.status][0].lower()
         problem = f"This is not possible: the thread is now {label}."
-        if here.wants_json:
+        if reader.wants_json:
             raise Problem(409, problem) from error
-        return _page(here, problem=problem)
-    return here.done(here.path, f"Status: {STATUS_WORDS[wish][0].lower()}.")
+        return _page(reader, problem=problem)
+    return reader.done(reader.path, f"Status: {STATUS_WORDS[requested][0].lower()}.")
 
 
 @router.post(f"{_THREAD}/follow")
-def follow(here: InThread, form: Form) -> Response:
+def follow(reader: CurrentThread, form: Form) -> Response:
     """Follow the thread, or stop following it."""
-    view = here.view()
+    view = reader.view()
     if form.get("follow") == "yes":
-        here.service.follow(view.rights)
-        return here.done(here.path, "You are notified of new messages.")
-    here.service.followers.unfollow(place_of(here.key), here.user_id)
-    return here.done(here.path, "You are no longer notified of new messages.")
+        reader.service.follow(view.rights)
+        return reader.done(reader.path, "You are notified of new messages.")
+    reader.service.followers.unfollow(place_of(reader.key), reader.user_id)
+    return reader.done(reader.path, "You are no longer notified of new messages.")
 
 
-def _refused(here: ThreadReader, form: Mapping[str, str], error: ForumError) -> Response:
+def _rejected(reader: ThreadReader, form: Mapping[str, str], error: ForumError) -> Response:
     """Return the thread's page with the error and the text that the user has entered. If the message ID is already in
     use, the form contains a new ID.
     """
     typed = {name: value for name, value in form.items() if name != "uuid" or not isinstance(error, ConflictError)}
-    return _page(here, typed=typed, error=error, problem=_reason(error, here.view()))
+    return _page(reader, typed=typed, error=error, problem=_reason(error, reader.view()))
 
 
 def _page(
-    here: ThreadReader,
+    reader: ThreadReader,
     *,
     before: str | None = None,
     typed: Mapping[str, str] | None = None,
@@ -167,47 +167,47 @@ def _page(
     """Return the thread's page. If `error` is given, the page contains the error message and the text that the user has
     entered (`typed`).
     """
-    view, place, service = here.view(), place_of(here.key), here.service
-    top = service.log.last_seq(place)  # read first, so that it never counts an event that is not shown
+    view, place, service = reader.view(), place_of(reader.key), reader.service
+    newest_seq = service.log.last_seq(place)  # read first, so that it never counts an event that is not shown
     page = service.history(view.rights, EVENTS, before)
     events = sorted(page, key=lambda event: (event.at_ms, event.seq))
-    unread = [notification for notification in service.followers.unread(here.user_id) if notification.place == place]
+    unread = [notification for notification in service.followers.unread(reader.user_id) if notification.place == place]
     service.followers.mark_all(unread)
     names = names_of(service.database, _users(events))
-    return here.show(
+    return reader.show(
         "thread.html.j2",
         200 if not problem else 409 if error is None else error.status,
         events=[(event, time_of(event.at_ms), _note(event, names)) for event in events],
         new_from=_first_unread(events, {notification.event_id for notification in unread}),
         names=names,
         notes={str(kind): text for kind, text in NOTES.items()},
-        since=_since(events, top),
+        since=_since(events, newest_seq),
         before=before,
         earlier=page.cursor,
         typed=typed or {},
         problem=problem,
         uuid=str(uuid.uuid4()),
-        most=MAX_CHARACTERS,
-        **_state(here, view),
+        max_characters=MAX_CHARACTERS,
+        **_state(reader, view),
     )
 
 
-def _state(here: ThreadReader, view: ThreadView) -> dict[str, Any]:
-    key, place, service, me = here.key, place_of(here.key), here.service, here.user_id
+def _state(reader: ThreadReader, view: ThreadView) -> dict[str, Any]:
+    key, place, service, user_id = reader.key, place_of(reader.key), reader.service, reader.user_id
     watchers = service.connections.users(place)
     helper = "" if view.thread is None else view.thread.helper_group_id
     names = names_of(service.database, {*watchers, key.participant_id, helper})
     is_open = view.thread is not None and view.thread.status.is_open
-    choices = () if is_open else help_choices(service.database, me, key.participant_id, key.item_id)
+    choices = () if is_open else help_choices(service.database, user_id, key.participant_id, key.item_id)
     return {
         "key": key,
         "view": view,
         "title": titles_of(service.database, {key.item_id}).get(key.item_id, key.item_id),
         "participant": names.get(key.participant_id, key.participant_id),
         "helper": names.get(helper, ""),
-        "watchers": sorted(names.get(watcher, watcher) for watcher in watchers if watcher != me),
-        "is_watched_by_me": me in watchers,
-        "is_following": service.followers.is_following(place, me),
+        "watchers": sorted(names.get(watcher, watcher) for watcher in watchers if watcher != user_id),
+        "is_watched_by_me": user_id in watchers,
+        "is_following": service.followers.is_following(place, user_id),
         "is_open": is_open,
         "helpers": choices[0].helpers if choices else (),
     }
@@ -226,16 +226,16 @@ def _message(form: Mapping[str, str]) -> NewMessage:
         raise BadRequestError("This message cannot be stored. Reload the page and try again.") from error
 
 
-def _count(here: ThreadReader, view: ThreadView, *, hand_over: bool) -> None:
+def _count_message(reader: ThreadReader, view: ThreadView, *, hand_over: bool) -> None:
     """Increment the thread's message count. If `hand_over` is True, also change the status, so that the other party is
     expected to respond.
 
     A thread that was closed concurrently stays closed.
     """
-    wish = Status.WAITING_FOR_TRAINER if view.rights.is_mine else Status.WAITING_FOR_PARTICIPANT
-    for status in (wish, None) if hand_over else (None,):
+    requested = Status.WAITING_FOR_TRAINER if view.rights.is_mine else Status.WAITING_FOR_PARTICIPANT
+    for status in (requested, None) if hand_over else (None,):
         try:
-            here.service.update(here.user_id, here.key, ThreadUpdate(status, message_count_increment=1))
+            reader.service.update(reader.user_id, reader.key, ThreadUpdate(status, message_count_increment=1))
         except ForumError:
             continue
         return
@@ -265,12 +265,14 @@ def _first_unread(events: list[Event], event_ids: set[str]) -> int:
     return next((event.seq for event in events if event.event_id in event_ids), 0)
 
 
-def _since(events: list[Event], top: int) -> int:
+def _since(events: list[Event], newest_seq: int) -> int:
     """Return the event number from which the page's script requests later events.
 
-    This is the newest number `top`, unless one of the recent events is missing from the page. An event can be missing
-    because the history is eventually consistent, or because it was stored with a past time and belongs to an older
-    page.
+    This is the newest number `newest_seq`, unless one of the recent events is missing from the page. An event can be
+    missing because the history is eventually consistent, or because it was stored with a past time and belongs to an
+    older page.
     """
     seqs = {event.seq for event in events}
-    return next((seq - 1 for seq in range(max(1, top - EVENTS + 1), top + 1) if seq not in seqs), top)
+    return next(
+        (seq - 1 for seq in range(max(1, newest_seq - EVENTS + 1), newest_seq + 1) if seq not in seqs), newest_seq
+    )

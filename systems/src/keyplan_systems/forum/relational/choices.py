@@ -11,7 +11,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from keyplan_systems.forum.domain import GrantView, GroupKind, Status, Thread, ThreadKey
-from keyplan_systems.forum.domain_status import Situation, may_open
+from keyplan_systems.forum.domain_status import ThreadContext, may_open
 from keyplan_systems.forum.permissions import acts_as, levels, may_write
 from keyplan_systems.forum.relational.facts import load_facts, load_thread_facts
 from keyplan_systems.forum.relational.lists import groups_above, permission_levels
@@ -62,9 +62,11 @@ def help_choices(
     ask every group that is visible to both the observer and the participant. `item_id` limits the result to one item.
     """
     with database.read() as session:
-        held_ids = permission_levels(groups_above(user_id))
+        viewable_items = permission_levels(groups_above(user_id))
         query = (
-            select(ItemRow.id, ItemRow.title).join(held_ids, held_ids.c.item_id == ItemRow.id).order_by(ItemRow.title)
+            select(ItemRow.id, ItemRow.title)
+            .join(viewable_items, viewable_items.c.item_id == ItemRow.id)
+            .order_by(ItemRow.title)
         )
         items = session.execute(query if item_id is None else query.where(ItemRow.id == item_id)).all()
         groups = _candidates(session, user_id, participant_id)
@@ -75,8 +77,8 @@ def help_choices(
     for item, key in zip(items, keys, strict=True):
         thread = threads.get(key)
         status = None if thread is None else thread.status
-        now = Situation(facts, user_id, key, thread)
-        helpers = tuple(NamedGroup(group, groups[group]) for group in groups if may_open(now, group))
+        context = ThreadContext(facts, user_id, key, thread)
+        helpers = tuple(NamedGroup(group, groups[group]) for group in groups if may_open(context, group))
         if helpers:
             choices.append(HelpChoice(NamedGroup(item.id, item.title), status, helpers))
     return tuple(choices)
@@ -87,11 +89,11 @@ def watched_groups(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
     name.
     """
     with database.read() as session:
-        mine = groups_above(user_id)
+        user_groups = groups_above(user_id)
         rows = session.execute(
             select(GroupRow.id, GroupRow.name)
             .join(ManagerRow, ManagerRow.group_id == GroupRow.id)
-            .where(ManagerRow.manager_id.in_(select(mine.c.id)), ManagerRow.can_watch_members)
+            .where(ManagerRow.manager_id.in_(select(user_groups.c.id)), ManagerRow.can_watch_members)
             .distinct()
             .order_by(GroupRow.name)
         ).all()
@@ -104,10 +106,10 @@ def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
     """
     with database.read() as session:
         facts = load_facts(session, {user_id}, ())
-        own = acts_as(facts, user_id)
-        mine = groups_above(user_id)
+        participant_ids = acts_as(facts, user_id)
+        user_groups = groups_above(user_id)
         managed = select(ManagerRow.group_id).where(
-            ManagerRow.manager_id.in_(select(mine.c.id)), ManagerRow.can_watch_members
+            ManagerRow.manager_id.in_(select(user_groups.c.id)), ManagerRow.can_watch_members
         )
         below = select(GroupRow.id).where(GroupRow.id.in_(managed)).cte("observed", recursive=True)
         below = below.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == below.c.id))
@@ -115,12 +117,12 @@ def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
             select(GroupRow.id, GroupRow.name)
             .where(
                 GroupRow.kind.in_((GroupKind.USER, GroupKind.TEAM)),
-                or_(GroupRow.id.in_(own), GroupRow.id.in_(select(below.c.id))),
+                or_(GroupRow.id.in_(participant_ids), GroupRow.id.in_(select(below.c.id))),
             )
             .order_by(GroupRow.name, GroupRow.id)
         ).all()
     groups = [NamedGroup(*row) for row in rows]
-    return tuple(sorted(groups, key=lambda group: (group.id != user_id, group.id not in own)))
+    return tuple(sorted(groups, key=lambda group: (group.id != user_id, group.id not in participant_ids)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class Grants:
 
     items: tuple[NamedGroup, ...] = ()
     groups: tuple[NamedGroup, ...] = ()
-    given: tuple[tuple[str, str, str], ...] = ()
+    existing: tuple[tuple[str, str, str], ...] = ()
     """One tuple per help grant, with the names of the group that may ask, the item, and the helper group."""
 
 
@@ -140,12 +142,12 @@ def grants_of(database: Database, user_id: str) -> Grants:
     the user may not grant permissions on any item.
     """
     with database.read() as session:
-        mine = groups_above(user_id)
-        rights = ItemPermissionRow
+        user_groups = groups_above(user_id)
+        permission_row = ItemPermissionRow
         candidates = (
             select(ItemRow.id, ItemRow.title)
-            .join(rights, rights.item_id == ItemRow.id)
-            .where(rights.group_id.in_(select(mine.c.id)))
+            .join(permission_row, permission_row.item_id == ItemRow.id)
+            .where(permission_row.group_id.in_(select(user_groups.c.id)))
             .distinct()
             .order_by(ItemRow.title)
         )
@@ -161,12 +163,12 @@ def grants_of(database: Database, user_id: str) -> Grants:
         pairs = [(grant.group_id, grant.item_id, grant.helper_group_id) for grant in grants]
         ids = {group_id for pair in pairs for group_id in (pair[0], pair[2])}
         rows = session.execute(select(GroupRow.id, GroupRow.name).where(GroupRow.id.in_(ids)))
-        named = {row.id: row.name for row in rows}
+        group_names = {row.id: row.name for row in rows}
     titles = {row.id: row.title for row in items}
     return Grants(
         tuple(NamedGroup(row.id, row.title) for row in items),
-        tuple(NamedGroup(*pair_of_names) for pair_of_names in names.items()),
-        tuple(sorted((named[group], titles[item], named[helper]) for group, item, helper in pairs)),
+        tuple(NamedGroup(*group) for group in names.items()),
+        tuple(sorted((group_names[group], titles[item], group_names[helper]) for group, item, helper in pairs)),
     )
 
 
@@ -176,10 +178,15 @@ def _candidates(session: Session, user_id: str, participant_id: str) -> dict[str
     These are public groups, groups above the user or the participant, groups that one of them manages, and groups below
     a group that appears in a help grant.
     """
-    around = load_facts(session, {user_id, participant_id}, ()).group_parents
-    above = {user_id, participant_id, *around, *(parent for parents in around.values() for parent in parents)}
-    managed = select(ManagerRow.group_id).where(ManagerRow.manager_id.in_(above))
-    granted = select(HelpGrantRow.helper_group_id).where(HelpGrantRow.group_id.in_(above))
+    parents_by_group = load_facts(session, {user_id, participant_id}, ()).group_parents
+    group_ids = {
+        user_id,
+        participant_id,
+        *parents_by_group,
+        *(parent for parents in parents_by_group.values() for parent in parents),
+    }
+    managed = select(ManagerRow.group_id).where(ManagerRow.manager_id.in_(group_ids))
+    granted = select(HelpGrantRow.helper_group_id).where(HelpGrantRow.group_id.in_(group_ids))
     below = select(GroupRow.id).where(GroupRow.id.in_(granted)).cte("granted", recursive=True)
     below = below.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == below.c.id))
     rows = session.execute(
@@ -188,7 +195,7 @@ def _candidates(session: Session, user_id: str, participant_id: str) -> dict[str
             GroupRow.kind != GroupKind.USER,
             or_(
                 GroupRow.is_public,
-                GroupRow.id.in_(above),
+                GroupRow.id.in_(group_ids),
                 GroupRow.id.in_(managed),
                 GroupRow.id.in_(select(below.c.id)),
             ),

@@ -51,19 +51,19 @@ def load_facts(session: Session, people: Iterable[str], items: Iterable[str], he
     may be asked for help.
     """
     item_ids = set(items)
-    around = _groups_above(session, set(people))
-    managers = _managers(session, around.rows)
-    groups = around | _groups_above(session, {row.group_id for row in managers} | set(helpers))
+    people_groups = _groups_above(session, set(people))
+    managers = _managers(session, people_groups.rows)
+    groups = people_groups | _groups_above(session, {row.group_id for row in managers} | set(helpers))
     item_edges = _item_edges(session, item_ids)
-    above = item_ids | {edge.parent_id for edge in item_edges}
+    ancestor_item_ids = item_ids | {edge.parent_id for edge in item_edges}
     return Facts(
         groups=groups.rows,
         group_parents=edges_of(groups.memberships),
         item_edges=item_edges,
         managers=managers,
-        permissions=_permissions(session, around.rows, item_ids),
-        help_grants=_help_grants(session, around.rows, above),
-        validated=_validated(session, around.rows, item_ids),
+        permissions=_permissions(session, people_groups.rows, item_ids),
+        help_grants=_help_grants(session, people_groups.rows, ancestor_item_ids),
+        validated=_validated(session, people_groups.rows, item_ids),
     )
 
 

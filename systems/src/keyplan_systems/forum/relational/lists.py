@@ -57,7 +57,7 @@ MAX_PAGE_SIZE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class ThreadPosition:
     """A position in a list of threads. The next page starts after this position."""
 
     latest_update_at_ms: int
@@ -78,7 +78,7 @@ class ThreadPage:
     """A page of threads. `after` is the position at which the next page starts, or None on the last page."""
 
     threads: tuple[ListedThread, ...]
-    after: After | None
+    after: ThreadPosition | None
 
 
 def list_threads(
@@ -91,7 +91,7 @@ def list_threads(
     status: Status | None = None,
     oldest_first: bool = False,
     limit: int = DEFAULT_PAGE_SIZE,
-    after: After | None = None,
+    after: ThreadPosition | None = None,
 ) -> ThreadPage:
     """List threads that the user may read, most recently updated first unless `oldest_first` is True.
 
@@ -110,7 +110,7 @@ def list_threads(
             query = query.where(ThreadRow.status == status)
         rows = session.execute(_paged(query, limit, after, oldest_first=oldest_first)).all()
     threads = [ListedThread(thread_of(tuple(row[:-2])), row.title, row.name) for row in rows]
-    return ThreadPage(tuple(threads[:limit]), _end(threads[limit - 1].thread) if len(threads) > limit else None)
+    return ThreadPage(tuple(threads[:limit]), _position(threads[limit - 1].thread) if len(threads) > limit else None)
 
 
 def _check_filter(watched_group_id: str | None, is_mine: bool | None, limit: int) -> None:
@@ -128,13 +128,15 @@ def _check_watched(session: Session, user_id: str, group_id: str) -> None:
         raise NotAllowedError("you may not watch the members of this group")
 
 
-def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | None) -> Select[*tuple[object, ...]]:
-    mine = groups_above(user_id)
-    permissions = permission_levels(mine)
-    own = ThreadRow.participant_id.in_(_acts_as(user_id))
-    helps = and_(
+def _readable(
+    user_id: str, at_ms: int, watched_group_id: str | None, is_mine: bool | None
+) -> Select[*tuple[object, ...]]:
+    user_groups = groups_above(user_id)
+    permissions = permission_levels(user_groups)
+    is_own = ThreadRow.participant_id.in_(_participant_ids(user_id))
+    is_helper = and_(
         permissions.c.watch == int(Watch.RESULT),
-        ThreadRow.helper_group_id.in_(select(mine.c.id)),
+        ThreadRow.helper_group_id.in_(select(user_groups.c.id)),
         or_(ThreadRow.status != Status.CLOSED, ThreadRow.closed_at_ms > at_ms - CLOSED_READABLE_MS),
         _validated(user_id),
     )
@@ -143,23 +145,23 @@ def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | Non
         .join(permissions, permissions.c.item_id == ThreadRow.item_id)
         .join(ItemRow, ItemRow.id == ThreadRow.item_id)
         .join(GroupRow, GroupRow.id == ThreadRow.participant_id)
-        .where(or_(own, permissions.c.watch >= int(Watch.ANSWER), helps))
+        .where(or_(is_own, permissions.c.watch >= int(Watch.ANSWER), is_helper))
     )
-    if watched is not None:
-        return query.where(ThreadRow.participant_id.in_(select(groups_below(watched).c.id)))
-    return query.where(own if is_mine else ~own)
+    if watched_group_id is not None:
+        return query.where(ThreadRow.participant_id.in_(select(groups_below(watched_group_id).c.id)))
+    return query.where(is_own if is_mine else ~is_own)
 
 
-def permission_levels(mine: CTE) -> CTE:
-    """Return a query (CTE) for the items whose content a user may view, with the user's level of `can_watch`. `mine` is
-    the query from `groups_above`.
+def permission_levels(user_groups: CTE) -> CTE:
+    """Return a query (CTE) for the items whose content a user may view, with the user's level of `can_watch`.
+    `user_groups` is the query from `groups_above`.
     """
     row = ItemPermissionRow
     view = func.max(case((row.is_owner, int(View.SOLUTION)), else_=type_coerce(row.can_view, SmallInteger)))
     watch = func.max(case((row.is_owner, int(Watch.ANSWER_WITH_GRANT)), else_=type_coerce(row.can_watch, SmallInteger)))
     return (
         select(row.item_id, watch.label("watch"))
-        .where(row.group_id.in_(select(mine.c.id)))
+        .where(row.group_id.in_(select(user_groups.c.id)))
         .group_by(row.item_id)
         .having(view >= int(View.CONTENT))
         .cte("held")
@@ -178,33 +180,35 @@ def groups_below(group_id: str) -> CTE:
     return reached.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == reached.c.id))
 
 
-def _acts_as(user_id: str) -> Select[*tuple[object, ...]]:
+def _participant_ids(user_id: str) -> Select[*tuple[object, ...]]:
     teams = (
         select(MembershipRow.parent_id)
         .join(GroupRow, GroupRow.id == MembershipRow.parent_id)
         .where(MembershipRow.child_id == user_id, GroupRow.kind == GroupKind.TEAM)
     )
-    himself = select(GroupRow.id).where(GroupRow.id == user_id)
-    return select(himself.union_all(teams).subquery().c.id)
+    user_row = select(GroupRow.id).where(GroupRow.id == user_id)
+    return select(user_row.union_all(teams).subquery().c.id)
 
 
 def _validated(user_id: str) -> ColumnElement[bool]:
-    return exists().where(ValidatedRow.item_id == ThreadRow.item_id, ValidatedRow.participant_id.in_(_acts_as(user_id)))
+    return exists().where(
+        ValidatedRow.item_id == ThreadRow.item_id, ValidatedRow.participant_id.in_(_participant_ids(user_id))
+    )
 
 
 def _paged(
-    query: Select[*tuple[object, ...]], limit: int, after: After | None, *, oldest_first: bool
+    query: Select[*tuple[object, ...]], limit: int, after: ThreadPosition | None, *, oldest_first: bool
 ) -> Select[*tuple[object, ...]]:
     """Sort the query, and limit it to one page that starts after `after`, plus one more thread. The additional thread
     shows that a next page exists.
     """
-    place = (ThreadRow.latest_update_at_ms, ThreadRow.item_id, ThreadRow.participant_id)
+    sort_columns = (ThreadRow.latest_update_at_ms, ThreadRow.item_id, ThreadRow.participant_id)
     if after is not None:
-        end = (after.latest_update_at_ms, after.key.item_id, after.key.participant_id)
-        query = query.where(tuple_(*place) > end if oldest_first else tuple_(*place) < end)
-    order = place if oldest_first else tuple(column.desc() for column in place)
+        position = (after.latest_update_at_ms, after.key.item_id, after.key.participant_id)
+        query = query.where(tuple_(*sort_columns) > position if oldest_first else tuple_(*sort_columns) < position)
+    order = sort_columns if oldest_first else tuple(column.desc() for column in sort_columns)
     return query.order_by(*order).limit(limit + 1)
 
 
-def _end(thread: Thread) -> After:
-    return After(thread.latest_update_at_ms, thread.key)
+def _position(thread: Thread) -> ThreadPosition:
+    return ThreadPosition(thread.latest_update_at_ms, thread.key)

@@ -21,7 +21,7 @@ _GROUP = "groups.id"
 _ITEM = "items.id"
 
 
-class Level(TypeDecorator[IntEnum]):
+class IntEnumType(TypeDecorator[IntEnum]):
     """Column type for a permission level, which is stored as an integer."""
 
     impl = SmallInteger
@@ -42,7 +42,7 @@ class Level(TypeDecorator[IntEnum]):
         return None if value is None else self.kind(value)
 
 
-class Word(TypeDecorator[StrEnum]):
+class StrEnumType(TypeDecorator[StrEnum]):
     """Column type for a string enumeration. The stored strings are the same as in the API."""
 
     impl = String(32)
@@ -65,8 +65,8 @@ class Word(TypeDecorator[StrEnum]):
 
 def one_of(column: str, kind: type[StrEnum]) -> CheckConstraint:
     """Return a check constraint that restricts a column to the values of the enumeration `kind`."""
-    words = ", ".join(f"'{word}'" for word in kind)
-    return CheckConstraint(f"{column} IN ({words})", name=f"{column}_is_known")
+    values = ", ".join(f"'{value}'" for value in kind)
+    return CheckConstraint(f"{column} IN ({values})", name=f"{column}_is_known")
 
 
 def ranked(column: str, kind: type[IntEnum]) -> CheckConstraint:
@@ -87,7 +87,7 @@ class GroupRow(Base):
     __table_args__ = (one_of("kind", GroupKind),)
 
     id: Mapped[str] = mapped_column(String(ID_DIGITS), primary_key=True)
-    kind: Mapped[GroupKind] = mapped_column(Word(GroupKind))
+    kind: Mapped[GroupKind] = mapped_column(StrEnumType(GroupKind))
     name: Mapped[str] = mapped_column(String(200))
     is_public: Mapped[bool] = mapped_column(default=False)
 
@@ -143,9 +143,9 @@ class ItemPermissionRow(Base):
 
     group_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
     item_id: Mapped[str] = mapped_column(ForeignKey(_ITEM), primary_key=True)
-    can_view: Mapped[View] = mapped_column(Level(View), default=View.NONE)
-    can_grant_view: Mapped[GrantView] = mapped_column(Level(GrantView), default=GrantView.NONE)
-    can_watch: Mapped[Watch] = mapped_column(Level(Watch), default=Watch.NONE)
+    can_view: Mapped[View] = mapped_column(IntEnumType(View), default=View.NONE)
+    can_grant_view: Mapped[GrantView] = mapped_column(IntEnumType(GrantView), default=GrantView.NONE)
+    can_watch: Mapped[Watch] = mapped_column(IntEnumType(Watch), default=Watch.NONE)
     is_owner: Mapped[bool] = mapped_column(default=False)
 
 
@@ -185,7 +185,7 @@ class ThreadRow(Base):
 
     item_id: Mapped[str] = mapped_column(ForeignKey(_ITEM), primary_key=True)
     participant_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
-    status: Mapped[Status] = mapped_column(Word(Status))
+    status: Mapped[Status] = mapped_column(StrEnumType(Status))
     helper_group_id: Mapped[str] = mapped_column(ForeignKey(_GROUP))
     message_count: Mapped[int] = mapped_column(Integer)
     latest_update_at_ms: Mapped[int] = mapped_column(BigInteger)
@@ -211,7 +211,7 @@ class OutboxRow(Base):
 
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
     key: Mapped[str] = mapped_column(String(100), unique=True)
-    kind: Mapped[LogKind] = mapped_column(Word(LogKind))
+    kind: Mapped[LogKind] = mapped_column(StrEnumType(LogKind))
     item_id: Mapped[str] = mapped_column(String(ID_DIGITS))
     participant_id: Mapped[str] = mapped_column(String(ID_DIGITS))
     user_id: Mapped[str] = mapped_column(String(ID_DIGITS))

@@ -35,17 +35,17 @@ _ERROR_CHARACTERS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Drained:
-    """The result of a transfer of outbox entries. `written` is the number of transferred entries. `left_to_another` is
-    True if the transfer ended because another process holds the lease.
+class TransferResult:
+    """The result of a transfer of outbox entries. `written` is the number of transferred entries.
+    `lease_held_elsewhere` is True if the transfer ended because another process holds the lease.
     """
 
     written: int
-    left_to_another: bool = False
+    lease_held_elsewhere: bool = False
 
 
 @dataclass(slots=True)
-class _Run:
+class _Transfer:
     """The state of a transfer of outbox entries. `fence` is the number of its lease. The transfer ends if the lease
     table contains a higher number.
     """
@@ -54,11 +54,11 @@ class _Run:
     clock: Clock
     fence: int
     written: int = 0
-    stuck: set[ThreadKey] = field(default_factory=set)
+    failed_threads: set[ThreadKey] = field(default_factory=set)
     errors: list[Exception] = field(default_factory=list)
 
 
-def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -> Drained:
+def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -> TransferResult:
     """Transfer all pending outbox entries with `write`, oldest first, and mark each entry as done.
 
     Returns immediately if another process holds the lease. If `write` fails, the remaining entries of the same thread
@@ -67,22 +67,22 @@ def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -
     """
     with _lease(database, clock) as fence:
         if fence is None:
-            return Drained(0, left_to_another=True)
-        run = _Run(database, clock, fence)
-        written = _write_all(run, write)
-    if run.errors:
-        raise UnfinishedError.from_errors(run.errors, run.written)
-    return Drained(run.written, left_to_another=not written)
+            return TransferResult(0, lease_held_elsewhere=True)
+        transfer = _Transfer(database, clock, fence)
+        is_complete = _write_all(transfer, write)
+    if transfer.errors:
+        raise UnfinishedError.from_errors(transfer.errors, transfer.written)
+    return TransferResult(transfer.written, lease_held_elsewhere=not is_complete)
 
 
-def waiting(database: Database) -> int:
+def count_pending(database: Database) -> int:
     """Return the number of pending entries in the outbox."""
     with database.read() as session:
         count = session.scalar(select(func.count()).select_from(OutboxRow).where(OutboxRow.done_at_ms.is_(None)))
     return count or 0
 
 
-def forget_done(database: Database, before_ms: int) -> int:
+def delete_done_entries(database: Database, before_ms: int) -> int:
     """Delete the outbox entries that were marked as done before `before_ms` (epoch milliseconds), and return the number
     of deleted entries.
     """
@@ -93,40 +93,40 @@ def forget_done(database: Database, before_ms: int) -> int:
     return len(deleted)
 
 
-def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:
+def _write_all(transfer: _Transfer, write: Callable[[LogEntry], None]) -> bool:
     """Transfer all pending outbox entries, page by page. Return False if the lease was lost."""
     last = 0
     while True:
-        page = _page(run.database, last)
+        page = _page(transfer.database, last)
         if not page:
             return True
         for row_id, entry in page:
             last = row_id
-            if entry.thread not in run.stuck and not _write_one(run, write, row_id, entry):
+            if entry.thread not in transfer.failed_threads and not _write_one(transfer, write, row_id, entry):
                 return False
 
 
-def _write_one(run: _Run, write: Callable[[LogEntry], None], row_id: int, entry: LogEntry) -> bool:
+def _write_one(transfer: _Transfer, write: Callable[[LogEntry], None], row_id: int, entry: LogEntry) -> bool:
     """Transfer an outbox entry and mark it as done. Return False if the lease was lost."""
     try:
         write(entry)
     except Exception as error:  # noqa: BLE001 - every exception of the log is reported, and raised at the end
-        run.stuck.add(entry.thread)
-        run.errors.append(error)
-        return _record_failure(run, row_id, error)
-    run.written += 1
-    with run.database.write() as session:
-        done = {"done_at_ms": now_ms(run.clock), "attempts": OutboxRow.attempts + 1, "last_error": None}
-        session.execute(update(OutboxRow).where(OutboxRow.id == row_id).values(done))
-        return _renewed(session, run)
+        transfer.failed_threads.add(entry.thread)
+        transfer.errors.append(error)
+        return _record_failure(transfer, row_id, error)
+    transfer.written += 1
+    with transfer.database.write() as session:
+        values = {"done_at_ms": now_ms(transfer.clock), "attempts": OutboxRow.attempts + 1, "last_error": None}
+        session.execute(update(OutboxRow).where(OutboxRow.id == row_id).values(values))
+        return _renew_lease(session, transfer)
 
 
-def _record_failure(run: _Run, row_id: int, error: Exception) -> bool:
+def _record_failure(transfer: _Transfer, row_id: int, error: Exception) -> bool:
     text = f"{type(error).__name__}: {error}"[:_ERROR_CHARACTERS]
-    with run.database.write() as session:
-        failed = {"attempts": OutboxRow.attempts + 1, "last_error": text}
-        session.execute(update(OutboxRow).where(OutboxRow.id == row_id).values(failed))
-        return _renewed(session, run)
+    with transfer.database.write() as session:
+        values = {"attempts": OutboxRow.attempts + 1, "last_error": text}
+        session.execute(update(OutboxRow).where(OutboxRow.id == row_id).values(values))
+        return _renew_lease(session, transfer)
 
 
 def _page(database: Database, last: int) -> list[tuple[int, LogEntry]]:
@@ -165,11 +165,11 @@ def _lease(database: Database, clock: Clock) -> Iterator[int | None]:
                 session.execute(update(OutboxLeaseRow).where(OutboxLeaseRow.fence == fence).values(until_ms=0))
 
 
-def _renewed(session: Session, run: _Run) -> bool:
-    ours = session.scalar(
+def _renew_lease(session: Session, transfer: _Transfer) -> bool:
+    lease_id = session.scalar(
         update(OutboxLeaseRow)
-        .where(OutboxLeaseRow.fence == run.fence)
-        .values(until_ms=now_ms(run.clock) + LEASE_MS)
+        .where(OutboxLeaseRow.fence == transfer.fence)
+        .values(until_ms=now_ms(transfer.clock) + LEASE_MS)
         .returning(OutboxLeaseRow.id)
     )
-    return ours is not None
+    return lease_id is not None

@@ -25,8 +25,8 @@ THREAD_COLUMNS = (
 
 def thread_of(row: tuple[object, ...]) -> Thread:
     """Convert a row that was selected with THREAD_COLUMNS to a thread."""
-    item_id, participant_id, *rest = row
-    return Thread(ThreadKey(str(item_id), str(participant_id)), *rest)  # type: ignore[arg-type]  # columns in order
+    item_id, participant_id, *values = row
+    return Thread(ThreadKey(str(item_id), str(participant_id)), *values)  # type: ignore[arg-type]  # columns in order
 
 
 def threads_of(session: Session, keys: Collection[ThreadKey]) -> dict[ThreadKey, Thread]:
@@ -58,7 +58,7 @@ def insert_thread(session: Session, thread: Thread) -> bool:
     """Insert the row of a new thread. Return False if a concurrent transaction has already inserted it."""
     try:
         with session.begin_nested():
-            session.execute(insert(ThreadRow).values(**_names(thread), **_state(thread)))
+            session.execute(insert(ThreadRow).values(**_key_columns(thread), **_state_columns(thread)))
     except IntegrityError:
         return False
     return True
@@ -69,7 +69,7 @@ def store_thread(session: Session, thread: Thread) -> None:
     session.execute(
         update(ThreadRow)
         .where(ThreadRow.item_id == thread.key.item_id, ThreadRow.participant_id == thread.key.participant_id)
-        .values(**_state(thread))
+        .values(**_state_columns(thread))
     )
 
 
@@ -88,11 +88,11 @@ def add_entries(session: Session, entries: Iterable[LogEntry]) -> None:
         )
 
 
-def _names(thread: Thread) -> dict[str, str]:
+def _key_columns(thread: Thread) -> dict[str, str]:
     return {"item_id": thread.key.item_id, "participant_id": thread.key.participant_id}
 
 
-def _state(thread: Thread) -> dict[str, object]:
+def _state_columns(thread: Thread) -> dict[str, object]:
     return {
         "status": thread.status,
         "helper_group_id": thread.helper_group_id,

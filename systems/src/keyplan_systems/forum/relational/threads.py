@@ -19,7 +19,7 @@ from keyplan_systems.forum.domain import (
     checked_id,
 )
 from keyplan_systems.forum.domain_facts import Facts
-from keyplan_systems.forum.domain_status import Change, Situation, changed_thread, check_participant, check_shape
+from keyplan_systems.forum.domain_status import Change, ThreadContext, changed_thread, check_participant, check_shape
 from keyplan_systems.forum.permissions import is_observer, is_participant, may_grant_help, may_read, may_write
 from keyplan_systems.forum.relational.facts import load_facts, load_thread_facts
 from keyplan_systems.forum.relational.models import HelpGrantRow
@@ -149,14 +149,14 @@ def _locked_update(
     thread = locked_thread(session, key)
     facts = load_thread_facts(session, user_id, [key], helpers)
     at_ms = now_ms(clock)
-    change = changed_thread(Situation(facts, user_id, key, thread), update, at_ms)
+    change = changed_thread(ThreadContext(facts, user_id, key, thread), update, at_ms)
     if change is None:
         assert thread is not None, "a thread without a row is never as wished"
         return thread if may_read(facts, user_id, key, thread, at_ms) else None, True
-    return change.thread, _stored(session, thread, change)
+    return change.thread, _store_change(session, thread, change)
 
 
-def _stored(session: Session, thread: Thread | None, change: Change) -> bool:
+def _store_change(session: Session, thread: Thread | None, change: Change) -> bool:
     if thread is not None:
         store_thread(session, change.thread)
     elif not insert_thread(session, change.thread):

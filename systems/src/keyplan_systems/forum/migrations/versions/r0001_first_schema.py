@@ -46,13 +46,13 @@ def _reference(column: str, table: str, *, primary_key: bool = True) -> sa.Colum
     return sa.Column(column, sa.String(19), key, primary_key=primary_key, nullable=False)
 
 
-def _known(column: str, *words: str) -> sa.CheckConstraint:
-    listed = ", ".join(f"'{word}'" for word in words)
-    return sa.CheckConstraint(f"{column} IN ({listed})", name=f"{column}_is_known")
+def _allowed_values(column: str, *values: str) -> sa.CheckConstraint:
+    value_list = ", ".join(f"'{value}'" for value in values)
+    return sa.CheckConstraint(f"{column} IN ({value_list})", name=f"{column}_is_known")
 
 
-def _ranked(column: str, most: int) -> sa.CheckConstraint:
-    return sa.CheckConstraint(f"{column} BETWEEN 0 AND {most}", name=f"{column}_is_known")
+def _level_range(column: str, maximum: int) -> sa.CheckConstraint:
+    return sa.CheckConstraint(f"{column} BETWEEN 0 AND {maximum}", name=f"{column}_is_known")
 
 
 def _groups() -> None:
@@ -62,7 +62,7 @@ def _groups() -> None:
         sa.Column("kind", sa.String(32), nullable=False),
         sa.Column("name", sa.String(200), nullable=False),
         sa.Column("is_public", sa.Boolean(), nullable=False),
-        _known("kind", "user", "team", "group", "all_users"),
+        _allowed_values("kind", "user", "team", "group", "all_users"),
     )
     op.create_table(
         "memberships",
@@ -103,9 +103,9 @@ def _permissions() -> None:
         sa.Column("can_grant_view", sa.SmallInteger(), nullable=False),
         sa.Column("can_watch", sa.SmallInteger(), nullable=False),
         sa.Column("is_owner", sa.Boolean(), nullable=False),
-        _ranked("can_view", 4),
-        _ranked("can_grant_view", 5),
-        _ranked("can_watch", 3),
+        _level_range("can_view", 4),
+        _level_range("can_grant_view", 5),
+        _level_range("can_watch", 3),
     )
     op.create_table(
         "help_grants",
@@ -132,7 +132,7 @@ def _threads() -> None:
         sa.Column("latest_update_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("closed_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("revision", sa.Integer(), nullable=False),
-        _known("status", "waiting_for_participant", "waiting_for_trainer", "closed"),
+        _allowed_values("status", "waiting_for_participant", "waiting_for_trainer", "closed"),
         sa.CheckConstraint("message_count >= 0", name="message_count_is_no_debt"),
         sa.CheckConstraint("(status = 'closed') = (closed_at_ms IS NOT NULL)", name="closed_threads_know_since_when"),
     )
@@ -154,10 +154,12 @@ def _outbox() -> None:
         sa.Column("done_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("last_error", sa.Text(), nullable=True),
-        _known("kind", "thread_opened", "thread_closed"),
+        _allowed_values("kind", "thread_opened", "thread_closed"),
     )
-    undone = sa.text("done_at_ms IS NULL")
-    op.create_index("thread_outbox_waiting", "thread_outbox", ["id"], postgresql_where=undone, sqlite_where=undone)
+    is_pending = sa.text("done_at_ms IS NULL")
+    op.create_index(
+        "thread_outbox_waiting", "thread_outbox", ["id"], postgresql_where=is_pending, sqlite_where=is_pending
+    )
     lease = op.create_table(
         "thread_outbox_lease",
         sa.Column("id", sa.Integer(), primary_key=True, autoincrement=False),
