@@ -268,10 +268,10 @@ def lake(
     """
     commands = _commands(system)
     location = lake or f"keyplan-data/{system}/lake"
-    order = commands.Order(location, text, _parameters(set_ or ()), database, export)
+    arguments = commands.CommandArguments(location, text, _parameters(set_ or ()), database, export)
     try:
         with reported(f"keyplan lake {system} {action}: running"):
-            output = commands.ACTIONS[action](order)
+            output = commands.ACTIONS[action](arguments)
     except commands.ERRORS as error:
         raise refusal(f"keyplan lake {system} {action}: {error}", code=1) from None
     _PRINT[format](output)

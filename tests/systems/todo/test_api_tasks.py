@@ -236,7 +236,7 @@ def test_filters_are_combined(ada: Caller) -> None:
 def test_a_page_that_would_read_too_much_ends_early_with_a_cursor(ada: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(8):
         ada.task(str(number), priority="high" if number == 7 else "low", category="home")
-    monkeypatch.setattr(service_lists, "_READS_AT_MOST", 2)
+    monkeypatch.setattr(service_lists, "_MAX_READS", 2)
     first = ada.get("/tasks", category="home", status="cancelled", limit=1)
     assert first.json()["tasks"] == []
     assert first.json()["cursor"] is not None

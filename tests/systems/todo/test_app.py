@@ -79,8 +79,8 @@ def test_sample_requests_workers_and_lake_work_together(resources: Resources) ->
 def test_records_rejected_by_the_lake_are_stored_in_a_table_and_not_in_a_folder(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = feeds.as_delivered
-    monkeypatch.setattr(feeds, "as_delivered", lambda record: {**result(record), "eventName": "NONSENSE"})
+    result = feeds.delivered_record
+    monkeypatch.setattr(feeds, "delivered_record", lambda record: {**result(record), "eventName": "NONSENSE"})
     built = todo.SYSTEM.build(resources)
     feed = next(worker for worker in built.workers if worker.name == "todo lake feed")
     feed.run_once()

@@ -109,7 +109,7 @@ def test_completed_tasks_are_deleted_and_others_kept(ada: Caller, stage: Stage) 
 def test_more_completed_tasks_than_one_request_deletes_are_reported(
     ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service_tasks, "AT_ONCE", 2)
+    monkeypatch.setattr(service_tasks, "MAX_BULK_TASKS", 2)
     for _ in range(3):
         ada.task(status="completed")
     bodies = [ada.post("/tasks/bulk/delete-completed").json() for _ in range(2)]

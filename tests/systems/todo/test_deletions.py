@@ -20,7 +20,7 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.idempotency import Request
 from keyplan_systems.todo.service import Service
-from keyplan_systems.todo.service_deletions import TASKS_AT_ONCE, Deletions
+from keyplan_systems.todo.service_deletions import TASKS_PER_TRANSACTION, Deletions
 from keyplan_systems.todo.service_users import Person
 
 WORKER = """
@@ -56,7 +56,7 @@ def test_a_repeatedly_killed_job_is_finished(address: str) -> None:
     with keyplan.connect(address) as connection:
         connection.create_tables(table)
         service = Service.over(connection, SystemClock())
-        with_tasks(service, TASKS_AT_ONCE * 2 + 5)
+        with_tasks(service, TASKS_PER_TRANSACTION * 2 + 5)
         service.users.delete(Request("ada", "leave", "f"), "ada")
     kills = 0
     while True:
@@ -89,7 +89,7 @@ def test_a_task_created_during_the_deletion_of_its_user_is_removed(
 
 
 def test_concurrent_workers_finish_a_job_once(stage: Stage, ada: Caller, engine: Engine | ServedEngine) -> None:
-    for number in range(TASKS_AT_ONCE + 10):
+    for number in range(TASKS_PER_TRANSACTION + 10):
         ada.task(str(number))
     ada.delete("/users")
     with ThreadPoolExecutor(4) as pool:
@@ -140,7 +140,7 @@ def test_a_job_with_conflicting_writes_continues_in_smaller_batches(clock: Manua
     with Engine.memory(clock=clock, ttl_sweep_s=None, faults=faults) as engine, connected(engine, clock) as connection:
         connection.create_tables(table)
         service = Service.over(connection, clock)
-        with_tasks(service, TASKS_AT_ONCE + 10)
+        with_tasks(service, TASKS_PER_TRANSACTION + 10)
         service.users.delete(Request("ada", "leave", "f"), "ada")
         assert service.deletions.run_once() == 1
         assert left_of(engine, "ada") == []

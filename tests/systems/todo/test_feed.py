@@ -76,7 +76,7 @@ def test_a_full_read_undone_by_another_feed_is_repeated(
     connection: Connection, lake: Lake, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two feeds read the table at once: the one that started first finishes while the other still reads."""
-    monkeypatch.setattr(refresh, "_ITEMS_AT_ONCE", 1)
+    monkeypatch.setattr(refresh, "_ITEMS_PER_FILE", 1)
     Town(connection, clock, 1).write(10)
     first = Feed(connection, lake, clock=ManualClock(clock.now() - 1))
     second = Feed(connection, lake, clock=clock)
@@ -269,7 +269,7 @@ def test_a_record_rejected_by_the_lake_goes_to_the_failure_destination(
 ) -> None:
     town = Town(connection, clock, 1)
     town.write(10)
-    result = feeds.as_delivered
+    result = feeds.delivered_record
     broken = "u1-0"
 
     def mangled(record: Any) -> dict[str, Any]:
@@ -278,7 +278,7 @@ def test_a_record_rejected_by_the_lake_goes_to_the_failure_destination(
             record_sent["eventName"] = "NONSENSE"
         return record_sent
 
-    monkeypatch.setattr(feeds, "as_delivered", mangled)
+    monkeypatch.setattr(feeds, "delivered_record", mangled)
     folder = JsonLinesFolder(tmp_path / "failures")
     feed = Feed(connection, lake, clock=clock, failures=folder)
     feed.run_once()

@@ -17,7 +17,7 @@ from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.streams.streams import Call, TableStream, streams_of
 from keyplan_systems.todo import feed as feeds
-from keyplan_systems.todo.feed import CLOCKS_DIFFER, Feed
+from keyplan_systems.todo.feed import MAX_CLOCK_DIFFERENCE, Feed
 from keyplan_systems.todo.lake.errors import StaleExportError
 from keyplan_systems.todo.lake.lake import Lake
 
@@ -66,7 +66,7 @@ def test_a_recent_export_does_not_cover_later_changes_while_the_stream_was_disab
     engine.call("UpdateTable", {**TABLE, "StreamSpecification": ON})
     with pytest.raises(StaleExportError):
         feed.run_once()
-    clock.advance(CLOCKS_DIFFER.total_seconds())
+    clock.advance(MAX_CLOCK_DIFFERENCE.total_seconds())
     feed.run_once()
     assert_same(connection, lake)
 

@@ -17,7 +17,7 @@ Description = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x08\x0b\x
 CategoryInput = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#\x00-\x1f\x7f]+$")]
 
 
-def _written_out(value: object) -> object:
+def _require_iso_date(value: object) -> object:
     """Return the value unchanged if it is a string in the format YYYY-MM-DD. Otherwise, raise ValueError.
 
     Without this check, pydantic would also accept numbers and timestamps as dates.
@@ -27,7 +27,7 @@ def _written_out(value: object) -> object:
     raise ValueError("write a date as 2025-11-30")
 
 
-Day = Annotated[date, BeforeValidator(_written_out)]
+Day = Annotated[date, BeforeValidator(_require_iso_date)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=_NO_CONTROLS)]
 
 TASK_EXAMPLE: dict[str, Any] = {
@@ -142,7 +142,7 @@ class TaskPage(BaseModel):
     unreadable: int | None = None
 
 
-class Several(BaseModel):
+class TaskList(BaseModel):
     """The response to a request for several tasks by ID. Tasks that do not exist are omitted."""
 
     model_config = _example({"tasks": [TASK_EXAMPLE]})
@@ -214,7 +214,7 @@ class UserPage(BaseModel):
     unreadable: int | None = None
 
 
-class Leaving(BaseModel):
+class UserDeletion(BaseModel):
     """The response to a request that starts the deletion of a user."""
 
     model_config = _example({"user_id": "ada", "status": "deleting"})

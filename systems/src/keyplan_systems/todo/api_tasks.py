@@ -29,9 +29,9 @@ from keyplan_systems.todo.api_shapes import (
     Day,
     DeletedCompleted,
     NewTask,
-    Several,
     TaskAnswer,
     TaskChanges,
+    TaskList,
     TaskPage,
 )
 from keyplan_systems.todo.bodies import task_body
@@ -42,7 +42,7 @@ from keyplan_systems.todo.service_lists import Order, TaskSelection
 from keyplan_systems.web.application import api_router
 from keyplan_systems.web.request_context import with_unreadable
 
-TheTask = Annotated[TaskId, Path(description="The task's ID.", examples=["019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b"])]
+TaskIdPath = Annotated[TaskId, Path(description="The task's ID.", examples=["019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b"])]
 Zone = Annotated[str, Query(alias="time_zone", max_length=64, description="IANA time zone of the current day.")]
 
 
@@ -52,7 +52,7 @@ def task_routes(service: Service) -> APIRouter:
     _add_writes(router, service)
     _add_bulk(router, service)
     _add_reads(router, service)
-    _add_one(router, service)
+    _add_single(router, service)
     return router
 
 
@@ -67,7 +67,7 @@ def _add_writes(router: APIRouter, service: Service) -> None:
         http: HttpRequest,
         person: CurrentPerson,
         key: Key,
-        task_id: TheTask,
+        task_id: TaskIdPath,
         *,
         changes: TaskChanges,
         seen_version: SeenVersion = None,
@@ -80,7 +80,7 @@ def _add_writes(router: APIRouter, service: Service) -> None:
 
     @router.delete("/tasks/{task_id}", status_code=204, response_class=Response, summary="Delete a task")
     def delete(
-        http: HttpRequest, person: CurrentPerson, key: Key, task_id: TheTask, seen_version: SeenVersion = None
+        http: HttpRequest, person: CurrentPerson, key: Key, task_id: TaskIdPath, seen_version: SeenVersion = None
     ) -> Response:
         request = request_of(http, person, key, None, seen_version)
         return answer_response(service.tasks.delete(request, person.user_id, task_id, version_of(seen_version)))
@@ -130,7 +130,7 @@ def _add_reads(router: APIRouter, service: Service) -> None:
     def counts(person: CurrentPerson) -> Response:
         return json_response(with_unreadable(service.lists.counts(person.user_id)))
 
-    @router.get("/tasks/several", response_model=Several, summary="Get up to 100 tasks by their IDs")
+    @router.get("/tasks/several", response_model=TaskList, summary="Get up to 100 tasks by their IDs")
     def several(
         person: CurrentPerson, task_ids: Annotated[list[TaskId], Query(alias="task_id", min_length=1, max_length=100)]
     ) -> Response:
@@ -138,7 +138,7 @@ def _add_reads(router: APIRouter, service: Service) -> None:
         return json_response({"tasks": [task_body(task) for task in tasks]})
 
 
-def _add_one(router: APIRouter, service: Service) -> None:
+def _add_single(router: APIRouter, service: Service) -> None:
     """Add the routes for a single task and for the tasks below a user's path.
 
     These routes must be added after all other routes below /tasks, because /tasks/{task_id} also matches the paths of
@@ -146,7 +146,7 @@ def _add_one(router: APIRouter, service: Service) -> None:
     """
 
     @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="Get a task")
-    def task(person: CurrentPerson, task_id: TheTask) -> Response:
+    def task(person: CurrentPerson, task_id: TaskIdPath) -> Response:
         return json_response(task_body(service.tasks.read(person.user_id, task_id)))
 
     @router.get("/users/{user_id}/tasks", response_model=TaskPage, summary="List the caller's tasks")
@@ -160,7 +160,7 @@ def _add_one(router: APIRouter, service: Service) -> None:
         limit: Limit = 25,
         cursor: Cursor = None,
     ) -> Response:
-        _own(person.user_id, user_id)
+        _require_same_user(person.user_id, user_id)
         page = service.lists.page(user_id, TaskSelection(status, priority, category), limit, cursor)
         return page_response(page.items, page.cursor)
 
@@ -168,12 +168,12 @@ def _add_one(router: APIRouter, service: Service) -> None:
     def overdue_of(
         person: CurrentPerson, user_id: str, zone: Zone = "UTC", limit: Limit = 25, cursor: Cursor = None
     ) -> Response:
-        _own(person.user_id, user_id)
+        _require_same_user(person.user_id, user_id)
         page = service.lists.overdue(user_id, zone, limit, cursor)
         return page_response(page.items, page.cursor)
 
 
-def _own(caller: str, user_id: str) -> None:
+def _require_same_user(caller: str, user_id: str) -> None:
     if caller != user_id:
         raise MissingError("No such user.")  # other callers must not learn whether the user exists
 

@@ -21,11 +21,11 @@ from keyplan_systems.todo.api_dependencies import (
 )
 from keyplan_systems.todo.api_shapes import (
     Counts,
-    Leaving,
     NewUser,
     TaskPage,
     UserAnswer,
     UserChanges,
+    UserDeletion,
     UserPage,
 )
 from keyplan_systems.todo.bodies import user_body
@@ -62,7 +62,7 @@ def user_routes(service: Service) -> APIRouter:
         request = request_of(http, person, key, fields, seen_version)
         return answer_response(service.users.change(request, person, fields, version_of(seen_version)))
 
-    @router.delete("/users", status_code=202, response_model=Leaving, summary="Start deleting the caller's user")
+    @router.delete("/users", status_code=202, response_model=UserDeletion, summary="Start deleting the caller's user")
     def delete(http: HttpRequest, person: CurrentPerson, key: Key) -> Response:
         return answer_response(service.users.delete(request_of(http, person, key), person.user_id))
 

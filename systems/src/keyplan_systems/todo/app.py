@@ -25,7 +25,7 @@ LAKE = "KEYPLAN_TODO_LAKE"
 """Environment variable with the location of the data lake, such as s3://bucket/todo. The default is the folder `lake`
 in the system's data folder.
 """
-REFRESHED_EVERY_S = 15.0
+REFRESH_INTERVAL_S = 15.0
 
 
 def build(resources: Resources) -> BuiltSystem:
@@ -74,7 +74,7 @@ def _lake(resources: Resources) -> tuple[list[Worker], Dashboard | None, Callabl
     )
     workers = [
         Worker("todo lake feed", feed.run_once, every_s=1.0),
-        Worker("todo lake refresh", LakeMaintenance(lake).run_once, every_s=REFRESHED_EVERY_S),
+        Worker("todo lake refresh", LakeMaintenance(lake).run_once, every_s=REFRESH_INTERVAL_S),
     ]
     return workers, Dashboard(lake, resources.clock), feed.close
 

@@ -75,13 +75,13 @@ class Dashboard:
     def __init__(self, lake: Lake, clock: Clock) -> None:
         self._lake, self._clock = lake, clock
 
-    def of_user(self, user_id: str) -> Figures:
+    def figures_of(self, user_id: str) -> Figures:
         """Return a user's statistics for the last four weeks. Raises LakeError if the lake cannot be read."""
         day = today(self._clock)
         days = [day - timedelta(days=_DAYS - 1 - number) for number in range(_DAYS)]
-        of_user = {"user_id": user_id}
-        since = {**of_user, "since": days[0]}
-        totals = self._rows(_TOTALS, {**of_user, "today": day})[0]
+        parameters = {"user_id": user_id}
+        since = {**parameters, "since": days[0]}
+        totals = self._rows(_TOTALS, {**parameters, "today": day})[0]
         by_day = {(row["kind"], row["day"]): float(row["tasks"]) for row in self._rows(_BY_DAY, since)}
         hours = {row["day"]: float(row["hours"]) for row in self._rows(_COMPLETION_TIME, since)}
         first_week = days[0] - timedelta(days=days[0].weekday())
@@ -99,7 +99,7 @@ class Dashboard:
             [by_day.get(("completed", day), 0.0) for day in days],
             [hours.get(day) for day in days],
             weeks,
-            self._categories({**of_user, "since": weeks[0]}, weeks),
+            self._categories({**parameters, "since": weeks[0]}, weeks),
         )
 
     def _categories(self, parameters: Mapping[str, Any], weeks: list[date]) -> list[tuple[str, list[float]]]:

@@ -15,15 +15,15 @@ from keyplan_systems.web.tour import Tour
 def play(stage: DemoStage) -> None:
     """Run the to-do part of the demo. Raises httpx.HTTPError if the system rejects a request."""
     with stage.client("ada", email="ada@example.org", name="Ada") as ada:
-        wish = {"title": "Hang the lamp", "priority": "high", "due_date": _tomorrow().isoformat()}
+        fields = {"title": "Hang the lamp", "priority": "high", "due_date": _tomorrow().isoformat()}
         headers = {"Idempotency-Key": uuid.uuid4().hex}
-        first, second = (json_of(ada.post("/api/v1/tasks", json=wish, headers=headers)) for _ in range(2))
+        first, second = (json_of(ada.post("/api/v1/tasks", json=fields, headers=headers)) for _ in range(2))
         stage.say(f"ada asks twice for one task, and gets one: {first['task_id'] == second['task_id']}")
         key = {"Idempotency-Key": uuid.uuid4().hex}
-        done = json_of(ada.put(f"/api/v1/tasks/{first['task_id']}", json={"status": "completed"}, headers=key))
-        stage.say(f"she hangs it: {done['title']} is {done['status']}")
+        completed = json_of(ada.put(f"/api/v1/tasks/{first['task_id']}", json={"status": "completed"}, headers=key))
+        stage.say(f"she hangs it: {completed['title']} is {completed['status']}")
         counts = json_of(ada.get("/api/v1/tasks/counts"))
-        stage.say(f"her tasks by status: {_counted(counts)}")
+        stage.say(f"her tasks by status: {_format_counts(counts)}")
     with stage.client("grace", email="grace@example.org") as grace:
         response = grace.get(f"/api/v1/tasks/{first['task_id']}")
         stage.say(f"grace does not see it: {response.status_code}")
@@ -55,5 +55,5 @@ def _tomorrow() -> date:
     return datetime.now(UTC).date() + timedelta(days=1)
 
 
-def _counted(counts: dict[str, Any]) -> str:
+def _format_counts(counts: dict[str, Any]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts["status"].items() if count)

@@ -20,7 +20,7 @@ from keyplan_systems.web.idempotency import fingerprint as fingerprint  # noqa: 
 URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
 """Priorities in order of urgency. The index sorts them alphabetically."""
 
-MOST_DAYS_KEPT = 36_500
+MAX_RETENTION_DAYS = 36_500
 """Maximum number of days for which completed tasks can be kept. The limit of 100 years ensures that all expiry dates
 are valid.
 """
@@ -36,9 +36,9 @@ class Policy:
     """
 
     def __post_init__(self) -> None:
-        if self.completed_retention_days is not None and not 1 <= self.completed_retention_days <= MOST_DAYS_KEPT:
+        if self.completed_retention_days is not None and not 1 <= self.completed_retention_days <= MAX_RETENTION_DAYS:
             raise ValueError(
-                f"completed tasks are kept for 1 to {MOST_DAYS_KEPT}, or permanently,"
+                f"completed tasks are kept for 1 to {MAX_RETENTION_DAYS}, or permanently,"
                 f" not for {self.completed_retention_days} days"
             )
 
@@ -70,10 +70,10 @@ def stored_email(address: str) -> str:
         validated = validate_email(address.strip(), check_deliverability=False)
     except EmailNotValidError as error:
         raise InvalidError("This can be no user's e-mail address.") from error
-    folded = f"{validated.local_part.casefold()}@{validated.domain}"
-    if len(folded) > EMAIL_CHARACTERS:
+    normalized = f"{validated.local_part.casefold()}@{validated.domain}"
+    if len(normalized) > EMAIL_CHARACTERS:
         raise InvalidError(f"An e-mail address has at most {EMAIL_CHARACTERS} characters, without capital letters.")
-    return folded
+    return normalized
 
 
 def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: Policy) -> Task:

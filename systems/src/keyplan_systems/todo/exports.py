@@ -43,9 +43,9 @@ def items_of_export(folder: Path) -> Iterator[dict[str, Any]]:
                     count += 1
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
             raise ExportError(f"{path} is damaged: {error}") from error
-    stated = summary.get("itemCount", count)
-    if count != stated:
-        raise ExportError(f"{folder} contains {count} items, but its summary says {stated}: files are missing")
+    expected_count = summary.get("itemCount", count)
+    if count != expected_count:
+        raise ExportError(f"{folder} contains {count} items, but its summary says {expected_count}: files are missing")
 
 
 def _summary(folder: Path) -> dict[str, Any]:

@@ -39,9 +39,9 @@ CONSUMER = "todo-lake"
 """Prefix of the consumer's name. Each lake has its own consumer with its own checkpoints."""
 BATCH_RECORDS = 5_000
 """Maximum number of stream records per write to the lake."""
-SURELY_KEPT_S = limits.STREAM_RETENTION_S - 3600.0
+SAFE_RETENTION_S = limits.STREAM_RETENTION_S - 3600.0
 """Time in seconds after a read of a shard during which the stream certainly has not trimmed any unread records."""
-CLOCKS_DIFFER = timedelta(minutes=5)
+MAX_CLOCK_DIFFERENCE = timedelta(minutes=5)
 """Maximum time by which the local clock may be ahead of the service's clock, which determines the times of changes.
 
 Changes that happened up to this time before a read of the table are applied again to the result of the read. This is
@@ -60,7 +60,7 @@ class _Reader:
 
     cursor: ShardCursor
     lease: ShardLease
-    looked_s: float
+    last_read_s: float
     """Time of the last read in Unix seconds.
 
     If no position is stored, the iterator starts at the stream's oldest record, and only this time shows whether unread
@@ -115,9 +115,9 @@ class Feed:
         """
         total = 0
         while True:
-            self._take_shards()
+            self._acquire_shards()
             readers = list(self._readers)
-            read = sum(self._drained(key) for key in readers)
+            read = sum(self._drain_shard(key) for key in readers)
             total += read
             if not read and readers == list(self._readers):  # no shard has ended, so no child shards are readable
                 return total
@@ -136,34 +136,34 @@ class Feed:
         items: Iterable[Mapping[str, Any]] | None = None,
         as_of: datetime | None = None,
         *,
-        ended: str | None = None,
+        ended_stream: str | None = None,
     ) -> None:
         """Rebuild the lake from the current items of the table, or from the items of an export.
 
         `items` contains the items of an export, and `as_of` is the time of the export. If both are omitted, the table
-        is read. `ended` is the label of an ended stream whose changes the current items already include.
+        is read. `ended_stream` is the label of an ended stream whose changes the current items already include.
         """
         if items is not None:
             assert as_of is not None, "an export has a time"
             self._lake.rebuild_from_items(items, as_of)
             return
-        included = {} if ended is None else {"sequence": LAST_SEQUENCE, "stream": ended}
+        position = {} if ended_stream is None else {"sequence": LAST_SEQUENCE, "stream": ended_stream}
         while True:
             baselines = self._lake.snapshot.baselines
-            started_at = datetime.fromtimestamp(self._clock.now(), UTC) - CLOCKS_DIFFER
+            started_at = datetime.fromtimestamp(self._clock.now(), UTC) - MAX_CLOCK_DIFFERENCE
             try:
-                self._lake.rebuild_from_items(self._all_items(), started_at, **included)
+                self._lake.rebuild_from_items(self._all_items(), started_at, **position)
             except LakeBusyError:
                 continue  # another feed that started to read earlier has finished concurrently
             except StaleExportError:
-                if ended is not None and self._lake.snapshot.baselines == baselines:
+                if ended_stream is not None and self._lake.snapshot.baselines == baselines:
                     raise  # a very recent export may miss changes; a later attempt reads the table again
                 return  # the lake already contains all missed changes, perhaps through another feed
             return
 
     # Shards.
 
-    def _take_shards(self) -> None:
+    def _acquire_shards(self) -> None:
         if not self._prepared:
             self._checkpoints.prepare()
             self._prepared = True
@@ -174,43 +174,45 @@ class Feed:
         if not state.is_known:
             self.catch_up()  # reads the items that were written before the stream's oldest record
             self._checkpoints.begin(self._consumer, None)
-            looked_s = self._clock.now()
+            last_read_s = self._clock.now()
         else:
-            looked_s = max((lease.until_s for lease in state.leases.values()), default=0.0)
+            last_read_s = max((lease.until_s for lease in state.leases.values()), default=0.0)
         self._close_lost_shards(state, streams)
         labels = {label_of_key(key) for key in state.leases}
         for shard in ready_shards(streams, lambda key: key in state.leases and state.leases[key].done):
             if labels and label_of_key(shard.key) not in labels:
-                self.catch_up(ended=max(labels))  # no stream contains changes from while streams were disabled
+                self.catch_up(ended_stream=max(labels))  # no stream contains changes from while streams were disabled
                 labels.add(label_of_key(shard.key))
-                looked_s = self._clock.now()
+                last_read_s = self._clock.now()
             lease = state.leases.get(shard.key)
-            self._take(shard, looked_s if lease is None else lease.until_s)
+            self._acquire(shard, last_read_s if lease is None else lease.until_s)
 
-    def _take(self, shard: Shard, looked_s: float) -> None:
+    def _acquire(self, shard: Shard, last_read_s: float) -> None:
         if shard.key in self._readers:
             return
         now_s = self._clock.now()
         lease = self._checkpoints.acquire(self._consumer, shard.key, self._name, now_s, now_s + self._lease_s)
         if lease is not None:
-            self._readers[shard.key] = _Reader(ShardCursor(self._service.call, shard, lease.position), lease, looked_s)
+            self._readers[shard.key] = _Reader(
+                ShardCursor(self._service.call, shard, lease.position), lease, last_read_s
+            )
 
     def _close_lost_shards(self, state: ConsumerState, streams: Sequence[TableStream]) -> None:
         """Rebuild the lake from the table if shards were removed before they were completely read, and mark these
         shards as read.
         """
-        listed = {shard.key for stream in streams for shard in stream.shards}
-        unlisted = [lease for lease in state.leases.values() if not lease.done and lease.shard not in listed]
-        lost_leases = [lease for lease in unlisted if self._is_removed(lease, streams[-1].arn)]
+        shard_keys = {shard.key for stream in streams for shard in stream.shards}
+        missing_leases = [lease for lease in state.leases.values() if not lease.done and lease.shard not in shard_keys]
+        lost_leases = [lease for lease in missing_leases if self._is_removed(lease, streams[-1].arn)]
         now_s = self._clock.now()
-        acquired = [
+        results = [
             self._checkpoints.acquire(self._consumer, reader.shard, self._name, now_s, now_s + self._lease_s)
             for reader in lost_leases
         ]
-        mine = [lease for lease in acquired if lease is not None]
-        if mine:
+        acquired_leases = [lease for lease in results if lease is not None]
+        if acquired_leases:
             self.catch_up()
-        for lease in mine:
+        for lease in acquired_leases:
             self._readers.pop(lease.shard, None)
             self._release(lease, done=True)
 
@@ -224,20 +226,20 @@ class Feed:
 
     # Records.
 
-    def _drained(self, key: str) -> int:
+    def _drain_shard(self, key: str) -> int:
         """Read and store the records of the shard `key` up to its end, and return their number.
 
         After an error, the next call starts with the first record that was not stored.
         """
         reader = self._readers[key]
         try:
-            return self._drain(key, reader)
+            return self._drain_reader(key, reader)
         except BaseException:
             reader.cursor = ShardCursor(self._service.call, reader.cursor.shard, reader.lease.position)
             reader.ended = False
             raise
 
-    def _drain(self, key: str, reader: _Reader) -> int:
+    def _drain_reader(self, key: str, reader: _Reader) -> int:
         """Read and store the records of a shard until a read returns none, and return the number of records."""
         total = 0
         while not reader.ended and self._renew(reader):
@@ -256,9 +258,9 @@ class Feed:
     def _read(self, reader: _Reader) -> list[StreamRecord]:
         """Return the next records of a shard, at most as many as one write to the lake can contain."""
         records: list[StreamRecord] = []
-        if reader.cursor.position is None and self._clock.now() - reader.looked_s > SURELY_KEPT_S:
+        if reader.cursor.position is None and self._clock.now() - reader.last_read_s > SAFE_RETENTION_S:
             self.catch_up()
-        reader.looked_s = self._clock.now()
+        reader.last_read_s = self._clock.now()
         while len(records) < BATCH_RECORDS and not reader.ended:
             page = reader.cursor.read(min(limits.GET_RECORDS_LIMIT, BATCH_RECORDS - len(records)))
             if page.has_gap:
@@ -276,7 +278,7 @@ class Feed:
         remaining = list(records)
         while remaining:
             try:
-                self._lake.bronze.write([as_delivered(record) for record in remaining], stream=arn)
+                self._lake.bronze.write([delivered_record(record) for record in remaining], stream=arn)
             except BadRecordError as error:
                 if self._failures is None:
                     raise
@@ -331,7 +333,7 @@ def label_of_key(key: str) -> str:
     return key.partition("/")[0]
 
 
-def as_delivered(record: StreamRecord) -> dict[str, Any]:
+def delivered_record(record: StreamRecord) -> dict[str, Any]:
     """Convert a record to the format of the DynamoDB Streams API, which the lake accepts."""
     body: dict[str, Any] = {
         "ApproximateCreationDateTime": record.at_s,
@@ -342,5 +344,5 @@ def as_delivered(record: StreamRecord) -> dict[str, Any]:
         body["NewImage"] = record.new
     if record.old is not None:
         body["OldImage"] = record.old
-    delivered = {"eventID": record.event_id, "eventName": record.event_name, "dynamodb": body}
-    return {**delivered, "userIdentity": _SERVICE} if record.by_service else delivered
+    event = {"eventID": record.event_id, "eventName": record.event_name, "dynamodb": body}
+    return {**event, "userIdentity": _SERVICE} if record.by_service else event

@@ -80,7 +80,7 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
         """
         for reason in error.reasons:
             if isinstance(reason, UniqueTakenError):
-                raise AddressTakenError.of(reason) from error
+                raise AddressTakenError.from_error(reason) from error
             if reason is not None and not isinstance(reason, _STALE):
                 raise reason from error
 

@@ -19,8 +19,8 @@ class LakeMaintenance:
         """
         if not self._lake.snapshot.pending():
             return 0
-        done = self._lake.refresh()
-        if len(done.of("bronze")) >= FILES_BEFORE_COMPACTION:
+        snapshot = self._lake.refresh()
+        if len(snapshot.of("bronze")) >= FILES_BEFORE_COMPACTION:
             self._lake.compact()
             self._lake.vacuum()
         return 0

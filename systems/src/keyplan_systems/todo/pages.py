@@ -26,7 +26,7 @@ from keyplan_systems.todo.api_shapes import NewTask, TaskChanges
 from keyplan_systems.todo.dashboard import Dashboard
 from keyplan_systems.todo.domain import URGENCY, fingerprint, today
 from keyplan_systems.todo.entities import Priority, Status, Task
-from keyplan_systems.todo.idempotency import Request as Once
+from keyplan_systems.todo.idempotency import Request as IdempotentRequest
 from keyplan_systems.todo.quick_add import read_line
 from keyplan_systems.todo.refusals import InvalidError, MissingError, RefusalError
 from keyplan_systems.todo.service import Service
@@ -48,7 +48,7 @@ _ZONE: Final = "keyplan_zone"
 """Name of the cookie with the user's time zone, which a script sets. Without the cookie, UTC is used."""
 _STATUSES: Final = [(status.value, status.value.replace("_", " ").capitalize()) for status in Status]
 _PRIORITIES: Final = [(priority.value, priority.value.capitalize()) for priority in URGENCY]
-_EDITED: Final = ("title", "description", "status", "priority", "category", "due_date")
+_FORM_FIELDS: Final = ("title", "description", "status", "priority", "category", "due_date")
 
 
 def page_routes(service: Service, clock: Clock, dashboard: Dashboard | None) -> APIRouter:
@@ -60,8 +60,8 @@ def page_routes(service: Service, clock: Clock, dashboard: Dashboard | None) -> 
 
     @router.get("/dashboard")
     def figures(request: Request, person: Person) -> Response:
-        figures_shown = None if dashboard is None else dashboard.of_user(person.subject)
-        return PAGES.render(request, "dashboard.html.j2", dashboard=figures_shown)
+        statistics = None if dashboard is None else dashboard.figures_of(person.subject)
+        return PAGES.render(request, "dashboard.html.j2", dashboard=statistics)
 
     return router
 
@@ -75,13 +75,13 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
             raise MissingError("This list does not exist.")
         filters = {name: query.get(name, "") for name in ("status", "priority", "category", "q")}
         day, user_id = _today(request, clock), person_of(person).user_id
-        choice = Choice(view, filters, query.get("cursor"), _zone(request), day)
+        list_selection = ListSelection(view, filters, query.get("cursor"), _zone(request), day)
         service.users.current(person_of(person))
-        sections = choice.sections(service.lists, user_id)
-        lists_shown = [
+        sections = list_selection.sections(service.lists, user_id)
+        linked_sections = [
             (title, page, _next(request, page.cursor, number)) for number, (title, page) in enumerate(sections)
         ]
-        only = query.get("section")
+        section_number = query.get("section")
         return PAGES.render(
             request,
             "tasks.html.j2",
@@ -89,7 +89,9 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
             views=VIEWS,
             filters=filters,
             today=day,
-            sections=[section for number, section in enumerate(lists_shown) if only in {None, str(number)}],
+            sections=[
+                section for number, section in enumerate(linked_sections) if section_number in {None, str(number)}
+            ],
             statuses=[("", "Any"), *_STATUSES],
             priorities=[("", "Any"), *_PRIORITIES],
             new_key=_new_key,
@@ -98,7 +100,7 @@ def _add_lists(router: APIRouter, service: Service, clock: Clock) -> None:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ListSelection:
     """The user's selection on the page of tasks.
 
     The selection consists of a view or filters, the page cursor, the user's time zone, and the current date in that
@@ -158,8 +160,8 @@ def _add_writes(router: APIRouter, service: Service, clock: Clock) -> None:
             task = NewTask.model_validate({**fields, **_iso(fields)})
         except ValidationError as error:
             return redirect(_back(request, form), _reason(error))
-        once = _once(owner.user_id, form, "add", {**fields, **_iso(fields)})
-        service.tasks.create(once, owner, task.model_dump(exclude_unset=True))
+        request_of_form = _idempotent_request(owner.user_id, form, "add", {**fields, **_iso(fields)})
+        service.tasks.create(request_of_form, owner, task.model_dump(exclude_unset=True))
         due = f", due {task.due_date:%d %b %Y}" if task.due_date else ""
         return redirect(_back(request, form), f"Added “{task.title}”{due}.")
 
@@ -175,31 +177,31 @@ def _add_writes(router: APIRouter, service: Service, clock: Clock) -> None:
             return redirect(_back(request, form), f"Deleted {_tasks(deleted)}.")
         if action not in set(Status):
             raise InvalidError("This action does not exist.")
-        once = _once(user_id, form, action, chosen)
-        service.tasks.change_statuses(once, user_id, chosen, Status(action))
+        request_of_form = _idempotent_request(user_id, form, action, chosen)
+        service.tasks.change_statuses(request_of_form, user_id, chosen, Status(action))
         return redirect(_back(request, form), f"{_tasks(len(chosen))}: {action.replace('_', ' ')}.")
 
 
 def _deleted_completed(service: Service, user_id: str, form: FormFields) -> str:
-    service.tasks.delete_completed(_once(user_id, form, "delete-completed", None), user_id)
+    service.tasks.delete_completed(_idempotent_request(user_id, form, "delete-completed", None), user_id)
     return "Deleted completed tasks."
 
 
 def _delete(service: Service, user_id: str, task_id: str, form: FormFields) -> bool:
     """Delete a task. Return False if it no longer exists."""
-    once = Once(user_id, f"{_key(form)}-{task_id}", fingerprint("FORM", "delete", task_id))
+    request_of_form = IdempotentRequest(user_id, f"{_key(form)}-{task_id}", fingerprint("FORM", "delete", task_id))
     try:
-        service.tasks.delete(once, user_id, task_id, None)
+        service.tasks.delete(request_of_form, user_id, task_id, None)
     except MissingError:
         return False
     return True
 
 
 def _add_task(router: APIRouter, service: Service) -> None:
-    def shown(
+    def render_task(
         request: Request, task: Task, errors: dict[str, str], typed: dict[str, str], status: int = 200
     ) -> Response:
-        values = {name: getattr(task, name) or "" for name in _EDITED} | typed
+        values = {name: getattr(task, name) or "" for name in _FORM_FIELDS} | typed
         return PAGES.render(
             request,
             "task.html.j2",
@@ -214,25 +216,25 @@ def _add_task(router: APIRouter, service: Service) -> None:
 
     @router.get("/tasks/{task_id}")
     def task(request: Request, person: Person, task_id: str) -> Response:
-        return shown(request, service.tasks.read(person_of(person).user_id, task_id), {}, {})
+        return render_task(request, service.tasks.read(person_of(person).user_id, task_id), {}, {})
 
     @router.post("/tasks/{task_id}")
     def change(request: Request, person: Person, task_id: str, form: Form) -> Response:
         user_id = person_of(person).user_id
-        typed = {name: form[name] for name in _EDITED if name in form}
+        typed = {name: form[name] for name in _FORM_FIELDS if name in form}
         try:
             changes = TaskChanges.model_validate({name: value or None for name, value in typed.items()})
             version = int(form["version"]) if form.get("version", "").isdecimal() else None
             fields = changes.model_dump(exclude_unset=True)
-            once = _once(user_id, form, f"change {task_id}", [typed, version])
-            service.tasks.change(once, user_id, task_id, fields, version)
+            request_of_form = _idempotent_request(user_id, form, f"change {task_id}", [typed, version])
+            service.tasks.change(request_of_form, user_id, task_id, fields, version)
         except ValidationError as error:
-            return shown(request, service.tasks.read(user_id, task_id), _errors(error), typed, 422)
+            return render_task(request, service.tasks.read(user_id, task_id), _errors(error), typed, 422)
         except MissingError:
             raise
         except RefusalError:
             message = "Somebody changed this task since you opened it. Your text is kept; check it and save again."
-            return shown(request, service.tasks.read(user_id, task_id), {"title": message}, typed, 409)
+            return render_task(request, service.tasks.read(user_id, task_id), {"title": message}, typed, 409)
         return redirect(_back(request, form), "Saved.")
 
     @router.post("/tasks/{task_id}/delete")
@@ -241,11 +243,11 @@ def _add_task(router: APIRouter, service: Service) -> None:
         return redirect(_back(request, form), "Task deleted.")
 
 
-def _once(user_id: str, form: FormFields, action: str, content: Any) -> Once:
+def _idempotent_request(user_id: str, form: FormFields, action: str, content: Any) -> IdempotentRequest:
     """Return the idempotent request for a form, given the action and the submitted values. If the form is sent again
     with the same key, the first response is returned.
     """
-    return Once(user_id, _key(form), fingerprint("FORM", action, content))
+    return IdempotentRequest(user_id, _key(form), fingerprint("FORM", action, content))
 
 
 def _key(form: FormFields) -> str:

@@ -46,17 +46,17 @@ def read_line(text: str, today: date) -> dict[str, Any]:
         matches = list(pattern.finditer(rest))
         if matches:
             fields[name] = matches[-1][1].lower() if name == "priority" else matches[-1][1]
-            rest = _without(rest, matches[-1])
+            rest = _remove_match(rest, matches[-1])
     for match in reversed(list(_DATE.finditer(rest))):
         day = _day(match, today)
         if day is not None:
             fields["due_date"] = day
-            rest = _without(rest, match)
+            rest = _remove_match(rest, match)
             break
     return {"title": " ".join(rest.split()), **fields}
 
 
-def _without(text: str, match: re.Match[str]) -> str:
+def _remove_match(text: str, match: re.Match[str]) -> str:
     return f"{text[: match.start()]} {text[match.end() :]}"
 
 
@@ -71,7 +71,7 @@ def _day(match: re.Match[str], today: date) -> date | None:
         if "weekday" in groups:
             return today + timedelta(days=(_DAYS.index(groups["weekday"]) - today.weekday() - 1) % 7 + 1)
         if "unit" in groups:
-            return _later(today, _COUNTS.get(groups["count"]) or int(groups["count"]), groups["unit"])
+            return _add_units(today, _COUNTS.get(groups["count"]) or int(groups["count"]), groups["unit"])
         month = _MONTHS.index((groups.get("month") or groups["month2"])[:3]) + 1
         day = int(groups.get("day") or groups["day2"])
         year = groups.get("year") or groups.get("year2")
@@ -83,7 +83,7 @@ def _day(match: re.Match[str], today: date) -> date | None:
         return None
 
 
-def _later(today: date, count: int, unit: str) -> date:
+def _add_units(today: date, count: int, unit: str) -> date:
     if unit != "month":
         return today + timedelta(days=count * (7 if unit == "week" else 1))
     years, month = divmod(today.month - 1 + count, 12)

@@ -25,7 +25,7 @@ class AddressTakenError(ConflictError):
         self.owner_id = owner_id
 
     @classmethod
-    def of(cls, error: UniqueTakenError) -> AddressTakenError:
+    def from_error(cls, error: UniqueTakenError) -> AddressTakenError:
         """Return the error for a write that failed because the email address belongs to another user."""
         key = None if error.owner is None else error.owner.get("PK")
         return cls(None if key is None else str(key).removeprefix("USER#"))

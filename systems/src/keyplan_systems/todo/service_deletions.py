@@ -19,10 +19,10 @@ from keyplan.client.errors import (
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Deletion
 
-TASKS_AT_ONCE = 50
+TASKS_PER_TRANSACTION = 50
 """Maximum number of tasks per transaction. The number is reduced if conflicts with other writers occur."""
 
-_OF_ONE_USER = (KeyValueError, WriteConflictError, TransactionFailedError, UnreadableItemError)
+_SINGLE_USER_ERRORS = (KeyValueError, WriteConflictError, TransactionFailedError, UnreadableItemError)
 """Errors that delay the deletion of one user. The deletions of other users continue."""
 
 
@@ -38,14 +38,14 @@ class Deletions:
         Raises RunError if the table is unavailable. If the deletion of a user fails, the others are completed first,
         and then the first error is raised.
         """
-        finished, held_up = 0, list[Exception]()
+        finished, errors = 0, list[Exception]()
         for deletion in self._connection.all(design.deletions()):
             try:
                 finished += self._finish(deletion)
-            except _OF_ONE_USER as error:
-                held_up.append(error)
-        if held_up:
-            raise held_up[0]
+            except _SINGLE_USER_ERRORS as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return finished
 
     def _finish(self, deletion: Deletion) -> int:
@@ -55,8 +55,8 @@ class Deletions:
         try:
             self._remove_tasks(deletion)
             self._connection.run(design.finish_deletion(deletion.user_id, deletion.since))
-        except TransactionFailedError as failed:
-            if any(isinstance(reason, (ConditionFailedError, NotFoundError)) for reason in failed.reasons):
+        except TransactionFailedError as error:
+            if any(isinstance(reason, (ConditionFailedError, NotFoundError)) for reason in error.reasons):
                 return 0
             raise
         return 1
@@ -68,22 +68,22 @@ class Deletions:
         The connection retries a conflicting transaction with increasing delays. The more items a transaction has, the
         more likely a conflict is.
         """
-        at_once = TASKS_AT_ONCE
-        while task_ids := self._some_tasks(deletion.user_id, at_once):
+        limit = TASKS_PER_TRANSACTION
+        while task_ids := self._next_task_ids(deletion.user_id, limit):
             try:
                 self._connection.run(design.remove_tasks(deletion.user_id, deletion.since, task_ids))
             except (WriteConflictError, ThrottledError):
                 if len(task_ids) == 1:
                     raise
-                at_once = len(task_ids) // 2
+                limit = len(task_ids) // 2
 
-    def _some_tasks(self, user_id: str, at_once: int) -> list[str]:
-        """Return the IDs of up to `at_once` remaining tasks of a user.
+    def _next_task_ids(self, user_id: str, limit: int) -> list[str]:
+        """Return the IDs of up to `limit` remaining tasks of a user.
 
         If an unreadable task is encountered, only the ID of this task is returned. It is read from the key.
         """
         try:
-            page = self._connection.run(design.every_task_of_user(user_id), limit=at_once)
+            page = self._connection.run(design.every_task_of_user(user_id), limit=limit)
         except UnreadableItemError as error:
             if error.key is None:
                 raise

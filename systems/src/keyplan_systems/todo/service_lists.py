@@ -18,7 +18,7 @@ from keyplan_systems.web.request_context import omit_unreadable
 
 Order = Literal["created", "status", "due_date", "priority", "category", "urgency"]
 
-_READS_AT_MOST = 40
+_MAX_READS = 40
 """Maximum number of read requests for one page of a filtered list. The limit is reached only if few tasks match the
 filter.
 """
@@ -155,10 +155,10 @@ class Lists:
     ) -> Page[Task]:
         """Return a page of up to `limit` tasks that match the selection. The tasks are read with the query `call`.
 
-        After `_READS_AT_MOST` read requests, the page is returned even if it is shorter than requested.
+        After `_MAX_READS` read requests, the page is returned even if it is shorter than requested.
         """
         tasks: list[Task] = []
-        for _ in range(_READS_AT_MOST):
+        for _ in range(_MAX_READS):
             page = self._read(call, limit - len(tasks), cursor)
             tasks += [task for task in page if selection.matches(task)]
             cursor = page.cursor
@@ -168,24 +168,24 @@ class Lists:
 
     def _by_urgency(self, user_id: str, selection: TaskSelection, limit: int, cursor: str | None) -> Page[Task]:
         """Return a page of tasks, most urgent first. The cursor contains the priority at which the next page starts."""
-        rank, inner = _urgency_place(cursor)
+        rank, inner_cursor = _parse_urgency_cursor(cursor)
         tasks: list[Task] = []
         while rank < len(URGENCY):
             call = design.tasks_with_priority(user_id, URGENCY[rank])
-            page = self._filtered_page(call, selection, limit - len(tasks), inner)
+            page = self._filtered_page(call, selection, limit - len(tasks), inner_cursor)
             tasks += page
-            inner = page.cursor
-            if inner is None:
+            inner_cursor = page.cursor
+            if inner_cursor is None:
                 rank += 1
-            if inner is not None or len(tasks) == limit:
+            if inner_cursor is not None or len(tasks) == limit:
                 break
-        return Page(tuple(tasks), f"{rank}.{inner or ''}" if rank < len(URGENCY) else None)
+        return Page(tuple(tasks), f"{rank}.{inner_cursor or ''}" if rank < len(URGENCY) else None)
 
 
-def _urgency_place(cursor: str | None) -> tuple[int, str | None]:
+def _parse_urgency_cursor(cursor: str | None) -> tuple[int, str | None]:
     if cursor is None:
         return 0, None
-    rank, _, inner = cursor.partition(".")
+    rank, _, inner_cursor = cursor.partition(".")
     if rank not in {str(number) for number in range(len(URGENCY))}:
         raise InvalidError("The cursor does not belong to this list.")
-    return int(rank), inner or None
+    return int(rank), inner_cursor or None

@@ -20,7 +20,7 @@ from keyplan_systems.todo.refusals import ConflictError, MissingError
 from keyplan_systems.todo.service_users import Person, Users
 from keyplan_systems.web.request_context import omit_unreadable
 
-AT_ONCE = 100
+MAX_BULK_TASKS = 100
 """Maximum number of tasks in a bulk request."""
 
 _MISSING = "No such task."
@@ -57,7 +57,7 @@ class Tasks:
                 self._users.current(person)
             tried = True
             task = self._new_task(person.user_id, fields)
-            return WritePlan([design.create_task_of_user(task)], 201, task_body(task), _place(task))
+            return WritePlan([design.create_task_of_user(task)], 201, task_body(task), _item_key(task))
 
         return self._idempotency.answer(request, make_plan)
 
@@ -73,7 +73,7 @@ class Tasks:
             task = self._read_at_version(user_id, task_id, seen_version)
             changed = changed_task(task, changes, utc_now(self._clock), self._policy)
             body = task_body(changed.model_copy(update={"version": task.version + 1}))
-            return WritePlan([design.replace_task(changed)], 200, body, _place(task))
+            return WritePlan([design.replace_task(changed)], 200, body, _item_key(task))
 
         return self._idempotency.answer(request, make_plan)
 
@@ -82,7 +82,7 @@ class Tasks:
 
         def make_plan() -> WritePlan:
             task = self._read_at_version(user_id, task_id, seen_version)
-            return WritePlan([design.delete_task(user_id, task_id, task.version)], 204, None, _place(task))
+            return WritePlan([design.delete_task(user_id, task_id, task.version)], 204, None, _item_key(task))
 
         return self._idempotency.answer(request, make_plan)
 
@@ -137,11 +137,11 @@ class Tasks:
             updated_at=now,
             **completion(status, now, self._policy),
         )
-        return replace(_result(task_id, "updated"), calls=[call], target=_place(task))
+        return replace(_result(task_id, "updated"), calls=[call], target=_item_key(task))
 
     def _completed(self, user_id: str) -> WritePlan:
         page = self._connection.run(
-            design.tasks_with_status(user_id, Status.COMPLETED), limit=AT_ONCE, unreadable=omit_unreadable
+            design.tasks_with_status(user_id, Status.COMPLETED), limit=MAX_BULK_TASKS, unreadable=omit_unreadable
         )
         chosen = [task.task_id for task in page]
         return WritePlan([], 200, {"task_ids": chosen, "more": page.cursor is not None})
@@ -151,7 +151,7 @@ class Tasks:
         if task is None or task.status is not Status.COMPLETED:
             return _result(task_id, "missing" if task is None else "kept")
         call = design.delete_completed_task(user_id, task_id)
-        return replace(_result(task_id, "deleted"), calls=[call], target=_place(task))
+        return replace(_result(task_id, "deleted"), calls=[call], target=_item_key(task))
 
     def _new_task(self, user_id: str, fields: Mapping[str, Any]) -> Task:
         now = utc_now(self._clock)
@@ -171,5 +171,5 @@ def _result(task_id: str, outcome: str) -> WritePlan:
     return WritePlan([], 200, {"task_id": task_id, "outcome": outcome})
 
 
-def _place(task: Task) -> tuple[str, str]:
+def _item_key(task: Task) -> tuple[str, str]:
     return f"TASK#{task.user_id}", f"TASK#{task.task_id}"

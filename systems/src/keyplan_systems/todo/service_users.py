@@ -26,7 +26,7 @@ from keyplan_systems.todo.idempotency import Answer, IdempotencyKeys, Request, W
 from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, InvalidError, MissingError
 from keyplan_systems.web.request_context import omit_unreadable
 
-_LEAVING = "The user is being deleted."
+_BEING_DELETED = "The user is being deleted."
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Users:
         if user is None:
             user = self._create_user(person)
         if user.deleting_since is not None:
-            raise ConflictError(_LEAVING)
+            raise ConflictError(_BEING_DELETED)
         return user
 
     def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
@@ -78,7 +78,7 @@ class Users:
             user = self._new_user(person, fields)
             return WritePlan([design.create_user(user)], 201, user_body(user))
 
-        return self._answer(request, make_plan)
+        return self._execute(request, make_plan)
 
     def change(self, request: Request, person: Person, changes: Mapping[str, Any], seen_version: int | None) -> Answer:
         """Change the email address or name of the caller's user.
@@ -99,7 +99,7 @@ class Users:
             body = user_body(changed.model_copy(update={"version": user.version + 1}))
             return WritePlan([design.replace_user(changed)], 200, body)
 
-        return self._answer(request, make_plan)
+        return self._execute(request, make_plan)
 
     def release_address(self, request: Request, user_id: str) -> Answer:
         """Release a user's reserved email address on behalf of an administrator, so that its owner can verify it.
@@ -113,9 +113,9 @@ class Users:
                 raise MissingError("No such user.")
             if user.email is None:
                 raise ConflictError("The user has no reserved e-mail address.")
-            released = self._released(user)
-            body = user_body(released.model_copy(update={"version": user.version + 1}))
-            return WritePlan([design.replace_user(released)], 200, body)
+            changed = self._without_reserved_address(user)
+            body = user_body(changed.model_copy(update={"version": user.version + 1}))
+            return WritePlan([design.replace_user(changed)], 200, body)
 
         return self._idempotency.answer(request, make_plan)
 
@@ -129,10 +129,10 @@ class Users:
             if user is None:
                 raise MissingError("No such user.")
             if user.deleting_since is not None:
-                raise ConflictError(_LEAVING)
+                raise ConflictError(_BEING_DELETED)
             now = utc_now(self._clock)
-            leaving = user.model_copy(update={"deleting_since": now, "updated_at": now})
-            calls = [design.replace_user(leaving), design.begin_deletion(Deletion(user_id=user_id, since=now))]
+            changed = user.model_copy(update={"deleting_since": now, "updated_at": now})
+            calls = [design.replace_user(changed), design.begin_deletion(Deletion(user_id=user_id, since=now))]
             return WritePlan(calls, 202, {"user_id": user_id, "status": "deleting"})
 
         return self._idempotency.answer(request, make_plan)
@@ -144,24 +144,24 @@ class Users:
     def _create_user(self, person: Person) -> User:
         user = self._new_user(person, {})
         try:
-            return self._created(user)
+            return self._store_user(user)
         except AddressTakenError as error:
             if not self._release_unverified(error.owner_id):
                 raise ConflictError("The token's e-mail address is another user's.") from error
-            return self._created(user)
+            return self._store_user(user)
 
-    def _created(self, user: User) -> User:
+    def _store_user(self, user: User) -> User:
         try:
             return self._connection.run(design.create_user(user))
         except UniqueTakenError as error:
-            raise AddressTakenError.of(error) from error
+            raise AddressTakenError.from_error(error) from error
         except AlreadyExistsError:
             stored = self._connection.run(design.user_by_id(user.user_id))
             if stored is None:
-                raise ConflictError(_LEAVING) from None
+                raise ConflictError(_BEING_DELETED) from None
             return stored
 
-    def _answer(self, request: Request, make_plan: Callable[[], WritePlan]) -> Answer:
+    def _execute(self, request: Request, make_plan: Callable[[], WritePlan]) -> Answer:
         """Execute a request once and return the response.
 
         If the requested email address is reserved for a user who never verified it, the address is released and the
@@ -184,12 +184,12 @@ class Users:
         if holder.email_verified_at is not None:
             return False
         try:
-            self._connection.run(design.replace_user(self._released(holder)))
+            self._connection.run(design.replace_user(self._without_reserved_address(holder)))
         except (VersionConflictError, NotFoundError):
             return self._release_unverified(holder_id)
         return True
 
-    def _released(self, user: User) -> User:
+    def _without_reserved_address(self, user: User) -> User:
         changes = {"email": None, "email_verified_at": None, "claimed_email": user.email}
         return user.model_copy(update={**changes, "updated_at": utc_now(self._clock)})
 

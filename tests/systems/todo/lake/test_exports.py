@@ -130,7 +130,7 @@ def test_a_second_export_builds_on_the_first(lake: Lake) -> None:
 
 
 def test_large_exports_are_written_in_parts(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh, "_ITEMS_AT_ONCE", 10)
+    monkeypatch.setattr(refresh, "_ITEMS_PER_FILE", 10)
     history = History()
     for number in range(35):
         history.put_task("ann", str(number))
@@ -140,7 +140,7 @@ def test_large_exports_are_written_in_parts(lake: Lake, monkeypatch: pytest.Monk
 
 
 def test_an_export_with_an_invalid_item_changes_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh, "_ITEMS_AT_ONCE", 1)
+    monkeypatch.setattr(refresh, "_ITEMS_PER_FILE", 1)
     before = silver(lake)
     good, bad = key("USER#ann", "METADATA"), key("USER#bob", "METADATA") | {"n": 1}
     with pytest.raises(BadRecordError, match="record 1 of the batch: attribute n"):
@@ -157,7 +157,7 @@ def test_a_time_without_a_zone_and_an_invalid_sequence_are_rejected(lake: Lake) 
 
 
 def test_vacuum_during_an_import_keeps_its_files(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh, "_ITEMS_AT_ONCE", 5)
+    monkeypatch.setattr(refresh, "_ITEMS_PER_FILE", 5)
     history = gap(lake)
 
     def items() -> Iterator[dict[str, Any]]:
@@ -173,7 +173,7 @@ def test_vacuum_during_an_import_keeps_its_files(lake: Lake, monkeypatch: pytest
 
 
 def test_one_of_two_concurrent_imports_must_start_over(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh, "_ITEMS_AT_ONCE", 1)
+    monkeypatch.setattr(refresh, "_ITEMS_PER_FILE", 1)
 
     def items() -> Iterator[dict[str, Any]]:
         yield key("USER#ann", "METADATA")

@@ -83,16 +83,16 @@ def test_concurrent_writers_on_s3_store_each_event_once(options: dict[str, Any])
 
 def test_a_file_is_created_once_and_found_immediately(options: dict[str, Any]) -> None:
     storage = open_storage("s3://bucket/files", options)
-    assert storage.names("a") == []
+    assert storage.list_paths("a") == []
     assert storage.create("a/b", b"1")
     assert not storage.create("a/b", b"2")
     assert storage.read("a/b") == b"1"
     storage.put("a/b", b"3")
     assert storage.read("a/b") == b"3"
-    assert storage.names("a") == ["a/b"]
+    assert storage.list_paths("a") == ["a/b"]
     storage.remove("a/b")
     storage.remove("a/b")
-    assert storage.names("a") == []
+    assert storage.list_paths("a") == []
     with pytest.raises(FileNotFoundError):
         storage.read("a/b")
     assert storage.sweep(0) == 0

@@ -182,15 +182,17 @@ def test_any_repetition_and_order_of_events_gives_the_same_silver_and_gold(
 _positions = st.tuples(st.integers(0, 2), st.sampled_from(["", "s"]), st.sampled_from(["", "0", "1", "2"]))
 _facts = st.builds(
     Fact,
-    at=_positions,
+    position=_positions,
     state=st.sampled_from(["current", "deleted", "expired"]),
     changed_us=st.integers(0, 3),
     source=st.just("stream"),
     image=st.one_of(st.none(), st.sampled_from(["{}", "[]"])),
-    image_at=_positions,
+    image_position=_positions,
     events=st.integers(0, 2),
 ).map(
-    lambda fact: fact if fact.image else Fact(fact.at, fact.state, fact.changed_us, "stream", None, None, fact.events)
+    lambda fact: (
+        fact if fact.image else Fact(fact.position, fact.state, fact.changed_us, "stream", None, None, fact.events)
+    )
 )
 
 

@@ -165,7 +165,7 @@ def test_one_of_several_creators_of_a_file_wins(tmp_path: Path) -> None:
         won = list(pool.map(lambda number: storage.create("a/b", b"%d" % number), range(32)))
     assert won.count(True) == 1
     assert storage.read("a/b") == b"%d" % won.index(True)
-    assert storage.names("_tmp") == []
+    assert storage.list_paths("_tmp") == []
 
 
 def test_invalid_locations_are_named(tmp_path: Path) -> None:

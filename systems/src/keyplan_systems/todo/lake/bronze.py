@@ -58,7 +58,7 @@ Identity = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """The result of writing a batch of stream records to the bronze layer."""
 
     received: int
@@ -82,7 +82,7 @@ class Bronze:
         self._identities: OrderedDict[str, frozenset[Identity]] = OrderedDict()
         self._lock = Lock()
 
-    def write(self, records: Sequence[Mapping[str, Any]], *, stream: str = "") -> Written:
+    def write(self, records: Sequence[Mapping[str, Any]], *, stream: str = "") -> WriteResult:
         """Store each event in a batch of stream records once, and return when the events are durable.
 
         `stream` is the ARN or label of the stream that contains the records. Pass it in all calls or in none. Sequence
@@ -92,40 +92,41 @@ class Bronze:
         """
         events = [event_of(record, index, stream) for index, record in enumerate(records)]
         by_identity = {event.identity: event for event in events if event is not None}
-        fresh: list[Event] = []
+        new_events: list[Event] = []
         files: list[DataFile] = []
         generation = -1
 
         def change(base: Snapshot) -> Snapshot | None:
-            nonlocal fresh, files, generation
-            missing = self._fresh(base, by_identity)
-            if missing != fresh or generation != base.generation:  # otherwise, a previous attempt has written the files
-                fresh, generation, files = missing, base.generation, self._put(base, missing)
-            return base.with_files(replace(file, added=base.version + 1) for file in files) if fresh else None
+            nonlocal new_events, files, generation
+            missing_events = self._new_events(base, by_identity)
+            # If both are unchanged, a previous attempt has written the files.
+            if missing_events != new_events or generation != base.generation:
+                new_events, generation, files = missing_events, base.generation, self._put(base, missing_events)
+            return base.with_files(replace(file, added=base.version + 1) for file in files) if new_events else None
 
         version = self._versions.commit(change).version if by_identity else self._versions.latest().version
         dropped = events.count(None)
-        return Written(len(events), dropped, len(events) - dropped - len(fresh), len(fresh), version)
+        return WriteResult(len(events), dropped, len(events) - dropped - len(new_events), len(new_events), version)
 
-    def _fresh(self, base: Snapshot, by_identity: Mapping[Identity, Event]) -> list[Event]:
+    def _new_events(self, base: Snapshot, by_identity: Mapping[Identity, Event]) -> list[Event]:
         """Return the events that are not stored in the version `base`, sorted by their identity."""
         first, last = _span(by_identity)
-        positions: set[Identity] = set()
+        stored_identities: set[Identity] = set()
         for file in base.of("bronze"):
             if file.first <= last and first <= file.last:
-                positions.update(self._known_identities(file, by_identity))
-        return [by_identity[identity] for identity in sorted(by_identity.keys() - positions)]
+                stored_identities.update(self._known_identities(file, by_identity))
+        return [by_identity[identity] for identity in sorted(by_identity.keys() - stored_identities)]
 
     def _known_identities(self, file: DataFile, by_identity: Mapping[Identity, Event]) -> Iterable[Identity]:
         if file.rows <= _CACHED_ROWS:
             identities = self._identities.get(file.path)
             if identities is None:
                 identities = frozenset(_identities(self._storage, file))
-                self._remember(file.path, identities)
+                self._cache_identities(file.path, identities)
             return identities & by_identity.keys()
         numbers = sorted(identity[1] for identity in by_identity)
-        between = (pc.field("sequence") >= numbers[0]) & (pc.field("sequence") <= numbers[-1])
-        return by_identity.keys() & set(_identities(self._storage, file, between))
+        is_in_range = (pc.field("sequence") >= numbers[0]) & (pc.field("sequence") <= numbers[-1])
+        return by_identity.keys() & set(_identities(self._storage, file, is_in_range))
 
     def _put(self, base: Snapshot, events: Sequence[Event]) -> list[DataFile]:
         """Write sorted events as files for the version after `base`, one file per date."""
@@ -135,10 +136,10 @@ class Bronze:
         files = []
         for day, group in sorted(by_day.items()):
             files.append(put(self._storage, base, table_of(group), _date(day)))
-            self._remember(files[-1].path, frozenset(event.identity for event in group))
+            self._cache_identities(files[-1].path, frozenset(event.identity for event in group))
         return files
 
-    def _remember(self, path: str, identities: frozenset[Identity]) -> None:
+    def _cache_identities(self, path: str, identities: frozenset[Identity]) -> None:
         with self._lock:
             self._identities[path] = identities
             while len(self._identities) > _CACHED_FILES:
@@ -149,10 +150,10 @@ def put(storage: Storage, base: Snapshot, table: Any, day: str) -> DataFile:
     """Write events of one date as a bronze file for the version after `base`. The rows of `table` must be sorted by
     `ORDER`.
     """
-    ends = [position_of(table["stream"][at].as_py(), table["sequence"][at].as_py()) for at in (0, -1)]
+    positions = [position_of(table["stream"][at].as_py(), table["sequence"][at].as_py()) for at in (0, -1)]
     name = table["sequence"][0].as_py().lstrip("0") or "0"
     file = parquet.put(storage, base, table, "bronze", day, name=name)
-    return replace(file, first=ends[0], last=ends[1])
+    return replace(file, first=positions[0], last=positions[1])
 
 
 def table_of(events: Sequence[Event]) -> Any:
@@ -162,8 +163,8 @@ def table_of(events: Sequence[Event]) -> Any:
     return pa.table(columns, SCHEMA)
 
 
-def _identities(storage: Storage, file: DataFile, where: Any = None) -> Iterable[Identity]:
-    table = parquet.read(storage, file, _IDENTITY, where)
+def _identities(storage: Storage, file: DataFile, row_filter: Any = None) -> Iterable[Identity]:
+    table = parquet.read(storage, file, _IDENTITY, row_filter)
     return zip(*(table[name].to_pylist() for name in _IDENTITY), strict=True)
 
 

@@ -26,13 +26,13 @@ def render(result: Any, report: Report) -> Table:
 def table(result: Any, title: str = "") -> Table:
     """Return an Arrow table with all its columns as a terminal table. A single row is shown vertically."""
     if result.num_rows == 1:
-        return _downwards(result.to_pylist()[0], title)
-    drawn_table = Table(title=Text(title) if title else None)
+        return _vertical_table(result.to_pylist()[0], title)
+    terminal_table = Table(title=Text(title) if title else None)
     for name in result.column_names:
-        drawn_table.add_column(Text(name), justify="right" if _is_number(result, name) else "left")
+        terminal_table.add_column(Text(name), justify="right" if _is_number(result, name) else "left")
     for row in zip(*(result[name].to_pylist() for name in result.column_names), strict=True):
-        drawn_table.add_row(*(_cell(value) for value in row))
-    return drawn_table
+        terminal_table.add_row(*(_cell(value) for value in row))
+    return terminal_table
 
 
 def bars(result: Any, label: str, value: str, title: str = "") -> Table:
@@ -45,21 +45,21 @@ def bars(result: Any, label: str, value: str, title: str = "") -> Table:
     if any(number is not None and number < 0 for number in values):
         raise ValueError(f"column {value} has negative values, which bars from zero cannot show")
     largest = max((float(number) for number in values if number is not None), default=0.0)
-    drawn_table = Table(title=Text(title) if title else None)
-    drawn_table.add_column(Text(label))
-    drawn_table.add_column(Text(value), justify="right")
-    drawn_table.add_column("", width=_BAR_CELLS)
+    terminal_table = Table(title=Text(title) if title else None)
+    terminal_table.add_column(Text(label))
+    terminal_table.add_column(Text(value), justify="right")
+    terminal_table.add_column("", width=_BAR_CELLS)
     for name, number in zip(result[label].to_pylist(), values, strict=True):
         bar = Bar(largest or 1.0, 0, float(number or 0), width=_BAR_CELLS)
-        drawn_table.add_row(_cell(name), _cell(number), bar)
-    return drawn_table
+        terminal_table.add_row(_cell(name), _cell(number), bar)
+    return terminal_table
 
 
-def _downwards(row: Mapping[str, Any], title: str) -> Table:
-    drawn_table = Table(title=Text(title) if title else None, show_header=False)
+def _vertical_table(row: Mapping[str, Any], title: str) -> Table:
+    terminal_table = Table(title=Text(title) if title else None, show_header=False)
     for name, value in row.items():
-        drawn_table.add_row(Text(name), _cell(value))
-    return drawn_table
+        terminal_table.add_row(Text(name), _cell(value))
+    return terminal_table
 
 
 def _is_number(result: Any, name: str) -> bool:

@@ -117,7 +117,10 @@ is derived.
 """
 
 FIELDS = {
-    kind: [*((name, form) for name, (form, _) in readers.items()), *((name, pa.date32()) for name in _DATES[kind])]
+    kind: [
+        *((name, column_type) for name, (column_type, _) in readers.items()),
+        *((name, pa.date32()) for name in _DATES[kind]),
+    ]
     for kind, readers in _READERS.items()
 }
 """Names and types of the columns that are read from the image of a user or a task."""

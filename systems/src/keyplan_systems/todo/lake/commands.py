@@ -28,7 +28,7 @@ class CommandError(Exception):
 
 
 @dataclass(frozen=True)
-class Order:
+class CommandArguments:
     """The command line arguments of `keyplan lake todo`."""
 
     lake: str
@@ -56,24 +56,26 @@ ERRORS: tuple[type[Exception], ...] = (CommandError, ExportError, KeyplanError, 
 """Exceptions that an action can be expected to raise. Their messages are shown to users."""
 
 
-def query(order: Order) -> CommandResult:
+def query(arguments: CommandArguments) -> CommandResult:
     """Run one read-only SQL statement."""
-    rows = _existing(order).query(_require(order.text, "the SQL statement"), dict(order.parameters or {}))
+    rows = _open_existing(arguments).query(
+        _require(arguments.text, "the SQL statement"), dict(arguments.parameters or {})
+    )
     try:
         return CommandResult(rows, charts.table(rows))
     except (OverflowError, ValueError) as error:  # an infinite date, a date after the year 9999, or nanoseconds
         raise CommandError(f"a value of the answer cannot be shown: {error}; ask for it as text, x::VARCHAR") from None
 
 
-def report(order: Order) -> CommandResult:
+def report(arguments: CommandArguments) -> CommandResult:
     """Run a named report. If the report compares values, they are shown as bars."""
-    name, lake = _require(order.text, "the name of a report"), _existing(order)
-    parameters = _typed(name, order.parameters or {})
+    name, lake = _require(arguments.text, "the name of a report"), _open_existing(arguments)
+    parameters = _typed_parameters(name, arguments.parameters or {})
     rows = lake.report(name, **parameters)
     return CommandResult(rows, charts.render(rows, REPORTS[name]))
 
 
-def reports(_order: Order) -> CommandResult:
+def reports(_arguments: CommandArguments) -> CommandResult:
     """List the named reports."""
     parameters = {
         name: [f"{key}={value}" for key, value in report.parameters.items()] for name, report in REPORTS.items()
@@ -87,36 +89,36 @@ def reports(_order: Order) -> CommandResult:
     return CommandResult(rows, charts.table(rows))
 
 
-def refresh(order: Order) -> CommandResult:
+def refresh(arguments: CommandArguments) -> CommandResult:
     """Update the silver and gold layers with the events in the bronze layer."""
-    return _state(_existing(order), lambda lake: lake.refresh())
+    return _state(_open_existing(arguments), lambda lake: lake.refresh())
 
 
-def compact(order: Order) -> CommandResult:
+def compact(arguments: CommandArguments) -> CommandResult:
     """Merge small files, and remove files that are not part of any version in use."""
-    return _state(_existing(order), lambda lake: (lake.compact(), lake.vacuum()))
+    return _state(_open_existing(arguments), lambda lake: (lake.compact(), lake.vacuum()))
 
 
-def feed(order: Order) -> CommandResult:
+def feed(arguments: CommandArguments) -> CommandResult:
     """Store all pending records of the table's stream in the lake, and refresh the lake."""
-    lake = Lake.open(order.lake)
-    with _feed(order, lake) as fed:
-        fed.feed.run_once()
+    lake = Lake.open(arguments.lake)
+    with _feed(arguments, lake) as connected:
+        connected.feed.run_once()
     return _state(lake, lambda lake: lake.refresh())
 
 
-def catch_up(order: Order) -> CommandResult:
+def catch_up(arguments: CommandArguments) -> CommandResult:
     """Rebuild the lake from a full export, or from all current items of the table."""
-    lake = Lake.open(order.lake)
-    if order.export is not None:
-        lake.rebuild_from_items(items_of_export(order.export), time_of_export(order.export))
+    lake = Lake.open(arguments.lake)
+    if arguments.export is not None:
+        lake.rebuild_from_items(items_of_export(arguments.export), time_of_export(arguments.export))
     else:
-        with _feed(order, lake) as fed:
-            fed.feed.catch_up()
+        with _feed(arguments, lake) as connected:
+            connected.feed.catch_up()
     return _state(lake, lambda lake: lake.refresh())
 
 
-ACTIONS: Mapping[str, Callable[[Order], CommandResult]] = {
+ACTIONS: Mapping[str, Callable[[CommandArguments], CommandResult]] = {
     "query": query,
     "report": report,
     "reports": reports,
@@ -127,7 +129,7 @@ ACTIONS: Mapping[str, Callable[[Order], CommandResult]] = {
 }
 
 
-class _FeedOf:
+class _ConnectedFeed:
     """A feed together with its database connection. `close` closes both."""
 
     def __init__(self, database: str, lake: Lake) -> None:
@@ -140,14 +142,14 @@ class _FeedOf:
         self._connection.close()
 
 
-def _feed(order: Order, lake: Lake) -> closing[Any]:
-    return closing(_FeedOf(_require(order.database, "--database: where the table is"), lake))
+def _feed(arguments: CommandArguments, lake: Lake) -> closing[Any]:
+    return closing(_ConnectedFeed(_require(arguments.database, "--database: where the table is"), lake))
 
 
-def _existing(order: Order) -> Lake:
-    lake = Lake.open(order.lake)
+def _open_existing(arguments: CommandArguments) -> Lake:
+    lake = Lake.open(arguments.lake)
     if not lake.snapshot.version:
-        raise CommandError(f"no lake at {order.lake}: name it with --lake, or fill it with feed or catch-up")
+        raise CommandError(f"no lake at {arguments.lake}: name it with --lake, or fill it with feed or catch-up")
     return lake
 
 
@@ -157,7 +159,7 @@ def _require(value: str | None, name: str) -> str:
     return value
 
 
-def _typed(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
+def _typed_parameters(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of a report, each converted to the type of its default value if possible."""
     parameters = REPORTS[name].parameters if name in REPORTS else {}
     typed: dict[str, Any] = dict(texts)
@@ -169,8 +171,8 @@ def _typed(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
     return typed
 
 
-def _state(lake: Lake, act: Callable[[Lake], object]) -> CommandResult:
-    act(lake)
+def _state(lake: Lake, operation: Callable[[Lake], object]) -> CommandResult:
+    operation(lake)
     newest = lake.snapshot
     rows = pa.Table.from_pylist(
         [

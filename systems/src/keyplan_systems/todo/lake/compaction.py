@@ -38,7 +38,7 @@ size.
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactionResult:
     """The result of compaction: the number of merged bronze files, the number of files that replace them, and the
     resulting version of the lake.
     """
@@ -49,7 +49,7 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True)
-class Vacuumed:
+class VacuumResult:
     """The result of vacuum: the numbers of versions, data files and unfinished files that were removed."""
 
     versions: int
@@ -66,7 +66,7 @@ class Housekeeper:
         self._clock = clock
         self._refresh = refresh
 
-    def compact(self, *, min_files: int = 8) -> Compacted:
+    def compact(self, *, min_files: int = 8) -> CompactionResult:
         """Merge the small files of the bronze layer for each date with at least `min_files` small files.
 
         Only events that the silver layer contains are merged, so the silver and gold layers are refreshed first. Raises
@@ -78,16 +78,16 @@ class Housekeeper:
             before += len(group)
             version, new_files = self._merge(group)
             after += new_files
-        return Compacted(before, after, version.version)
+        return CompactionResult(before, after, version.version)
 
-    def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
+    def vacuum(self, *, retention_s: float = RETENTION_S) -> VacuumResult:
         """Remove versions that were replaced more than `retention_s` seconds ago, and files that no remaining version
         uses.
 
         If a query reads a version for longer than `retention_s`, the read fails and is repeated with the newest
         version.
         """
-        raised = self._versions.commit(lambda base: replace(base, generation=base.generation + 1))
+        newest = self._versions.commit(lambda base: replace(base, generation=base.generation + 1))
         now = self._clock.now()
         snapshots = self._versions.all()
         old = [
@@ -98,20 +98,20 @@ class Housekeeper:
         for snapshot in old:  # must be in ascending order, see `versions`
             self._storage.remove(versions.name_of(snapshot.version))
         removed = {old_snapshot.version for old_snapshot in old}
-        # Later versions refer to no more files of earlier generations than `raised` does.
-        remaining = [raised, *(snapshot for snapshot in snapshots if snapshot.version not in removed)]
-        named = {file.path for snapshot in remaining for file in snapshot.files}
-        garbage = [path for path in self._paths(raised.generation) if path not in named]
+        # Later versions refer to no more files of earlier generations than `newest` does.
+        remaining = [newest, *(snapshot for snapshot in snapshots if snapshot.version not in removed)]
+        used_paths = {file.path for snapshot in remaining for file in snapshot.files}
+        garbage = [path for path in self._paths(newest.generation) if path not in used_paths]
         for path in garbage:
             self._storage.remove(path)
-        return Vacuumed(len(old), len(garbage), self._storage.sweep(now - max(retention_s, _UNFINISHED_S)))
+        return VacuumResult(len(old), len(garbage), self._storage.sweep(now - max(retention_s, _UNFINISHED_S)))
 
     def _paths(self, generation: int) -> Iterable[str]:
         """Yield the paths of data files whose generation is lower than `generation`. Other files in the folders are
         ignored.
         """
         for folder in parquet.DATA_FOLDERS:
-            for path in self._storage.names(folder):
+            for path in self._storage.list_paths(folder):
                 file_generation = parquet.generation_of(path) if path.endswith(".parquet") else None
                 if file_generation is not None and file_generation < generation:
                     yield path
@@ -149,10 +149,10 @@ def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
             by_date.setdefault(file.partition, []).append(file)
     for files in by_date.values():
         if len(files) >= max(min_files, 2):
-            yield from _filled(files)
+            yield from _full_groups(files)
 
 
-def _filled(files: list[DataFile]) -> Iterable[list[DataFile]]:
+def _full_groups(files: list[DataFile]) -> Iterable[list[DataFile]]:
     group: list[DataFile] = []
     for file in files:
         group.append(file)

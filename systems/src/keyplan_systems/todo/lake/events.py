@@ -199,8 +199,8 @@ def _sequence(number: Any) -> str:
 
 def _microseconds(value: Any) -> int:
     if isinstance(value, datetime) and value.tzinfo is not None:
-        since = value.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-        return (since.days * 86_400 + since.seconds) * _SECOND_US + since.microseconds
+        elapsed = value.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+        return (elapsed.days * 86_400 + elapsed.seconds) * _SECOND_US + elapsed.microseconds
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool) and 0 <= value < 253_402_300_800:
         return round(value * _SECOND_US)
     raise _MalformedError(

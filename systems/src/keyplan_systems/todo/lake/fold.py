@@ -23,7 +23,7 @@ from keyplan_systems.todo.lake.events import position_of
 from keyplan_systems.todo.lake.snapshot import Baseline
 
 CURRENT, DELETED, EXPIRED = "current", "deleted", "expired"
-SHOWN = "0"
+EXPORT_SEQUENCE = "0"
 """Sequence number for the items of an export. It sorts before the sequence numbers of all events, which
 have 40 digits.
 """
@@ -43,26 +43,26 @@ sequence number.
 class Fact:
     """The information about one user or task that is merged from events and exports."""
 
-    at: Position
+    position: Position
     state: str
     changed_us: int
     source: str
     """Source of the state: `stream` or `export`."""
     image: str | None
-    image_at: Position | None
+    image_position: Position | None
     events: int
     """Number of change events that were merged into this fact."""
 
 
 def merge(first: Fact, second: Fact) -> Fact:
     """Return the combination of two facts about the same user or task. Their order does not matter."""
-    state = max(first, second, key=lambda fact: (fact.at, fact.state, fact.changed_us))
-    image = max(first, second, key=lambda fact: (fact.image_at or (-1, "", ""), fact.image or ""))
-    return replace(state, image=image.image, image_at=image.image_at, events=first.events + second.events)
+    state = max(first, second, key=lambda fact: (fact.position, fact.state, fact.changed_us))
+    image = max(first, second, key=lambda fact: (fact.image_position or (-1, "", ""), fact.image or ""))
+    return replace(state, image=image.image, image_position=image.image_position, events=first.events + second.events)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CurrentState:
     """The current state of a user or task, derived from its events and the full exports."""
 
     state: str
@@ -72,26 +72,28 @@ class Standing:
     changed_us: int
 
 
-def standing(fact: Fact, baselines: Sequence[Baseline]) -> Standing:
+def current_state(fact: Fact, baselines: Sequence[Baseline]) -> CurrentState:
     """Return the current state of a user or task. `baselines` contains the full exports, oldest first.
 
     If a later full export does not contain the user or task, it must have been deleted or have expired. This inferred
     state is computed by each call, and never stored or merged.
     """
-    if fact.state != CURRENT or fact.at[0] == len(baselines):
-        return Standing(fact.state, fact.source, fact.changed_us)
-    as_of_us = baselines[fact.at[0]].as_of_us
+    if fact.state != CURRENT or fact.position[0] == len(baselines):
+        return CurrentState(fact.state, fact.source, fact.changed_us)
+    as_of_us = baselines[fact.position[0]].as_of_us
     expires_s = columns.expires_s(fact.image)
     expired = expires_s is not None and expires_s * _SECOND_US <= as_of_us
-    return Standing(EXPIRED if expired else DELETED, "export", as_of_us)
+    return CurrentState(EXPIRED if expired else DELETED, "export", as_of_us)
 
 
 def era_of(stream: str, sequence: str, at_us: int, baselines: Sequence[Baseline]) -> int:
     """Return the era of an event: the number (starting at 1) of the latest full export that might not include the
     event, or 0 if all exports include it.
     """
-    after = (number for number, baseline in enumerate(baselines, 1) if _is_after(stream, sequence, at_us, baseline))
-    return max(after, default=0)
+    later_eras = (
+        number for number, baseline in enumerate(baselines, 1) if _is_after(stream, sequence, at_us, baseline)
+    )
+    return max(later_eras, default=0)
 
 
 def event_facts(rows: Iterable[Mapping[str, Any]], baselines: Sequence[Baseline]) -> dict[str, dict[Key, Fact]]:
@@ -108,8 +110,8 @@ def event_facts(rows: Iterable[Mapping[str, Any]], baselines: Sequence[Baseline]
 
 def exported_fact(image: str, era: int, as_of_us: int) -> Fact:
     """Return the fact for an item in an export. `era` is the number of the export, starting at 1."""
-    at = (era, "", SHOWN)
-    return Fact(at, CURRENT, as_of_us, "export", image, at, 0)
+    position = (era, "", EXPORT_SEQUENCE)
+    return Fact(position, CURRENT, as_of_us, "export", image, position, 0)
 
 
 def add(facts: dict[Key, Fact], key: Key, fact: Fact) -> None:
@@ -120,9 +122,9 @@ def add(facts: dict[Key, Fact], key: Key, fact: Fact) -> None:
 
 def _event_fact(row: Mapping[str, Any], baselines: Sequence[Baseline]) -> Fact:
     at_us = row["event_us"]
-    at = (era_of(row["stream"], row["sequence"], at_us, baselines), row["stream"], row["sequence"])
+    position = (era_of(row["stream"], row["sequence"], at_us, baselines), row["stream"], row["sequence"])
     image = row["new_image"] or row["old_image"]
-    return Fact(at, _STATES[row["change"]], at_us, "stream", image, at if image else None, 1)
+    return Fact(position, _STATES[row["change"]], at_us, "stream", image, position if image else None, 1)
 
 
 def _is_after(stream: str, sequence: str, at_us: int, baseline: Baseline) -> bool:

@@ -37,7 +37,7 @@ SCHEMAS: dict[str, Any] = {
     "kpis": pa.schema(
         [
             ("users", pa.int64()),
-            *(("tasks" if name == "total" else name, form) for name, form in _COUNTS),
+            *(("tasks" if name == "total" else name, column_type) for name, column_type in _COUNTS),
             ("completion_rate", _RATE),
             ("deleted_users", pa.int64()),
             ("deleted_tasks", pa.int64()),
@@ -57,7 +57,7 @@ _COUNT = """
     count(*) FILTER (current AND status = 'cancelled') AS cancelled,
     count(*) FILTER (NOT current) AS archived
 """
-_KNOWN = """
+_KNOWN_TASKS = """
     WITH known AS (
         SELECT user_id, category, status, created_on, completed_on, true AS current FROM silver.tasks
         UNION ALL
@@ -69,7 +69,7 @@ _RATE_SQL = "CAST(completed / nullif(total, 0) AS DECIMAL(7, 6)) AS completion_r
 
 QUERIES = {
     "user_totals": f"""
-        {_KNOWN},
+        {_KNOWN_TASKS},
         counted AS (
             SELECT user_id, {_COUNT},
                 min(created_on) FILTER (current) AS first_created_on,
@@ -84,11 +84,11 @@ QUERIES = {
         FROM silver.users FULL JOIN counted USING (user_id) ORDER BY user_id
     """,
     "category_totals": f"""
-        {_KNOWN}, counted AS (SELECT category, {_COUNT} FROM known GROUP BY category)
+        {_KNOWN_TASKS}, counted AS (SELECT category, {_COUNT} FROM known GROUP BY category)
         SELECT *, {_RATE_SQL} FROM counted ORDER BY category NULLS LAST
     """,
     "kpis": f"""
-        {_KNOWN}, counted AS (SELECT {_COUNT} FROM known)
+        {_KNOWN_TASKS}, counted AS (SELECT {_COUNT} FROM known)
         SELECT (SELECT count(*) FROM silver.users) AS users, total AS tasks,
             counted.* EXCLUDE (total), {_RATE_SQL},
             (SELECT count(*) FROM silver.removed_users WHERE removal = 'deleted') AS deleted_users,

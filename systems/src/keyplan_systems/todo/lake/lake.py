@@ -18,7 +18,7 @@ from typing import Any
 
 from keyplan.clock import Clock, SystemClock
 from keyplan_systems.todo.lake.bronze import Bronze
-from keyplan_systems.todo.lake.compaction import RETENTION_S, Compacted, Housekeeper, Vacuumed
+from keyplan_systems.todo.lake.compaction import RETENTION_S, CompactionResult, Housekeeper, VacuumResult
 from keyplan_systems.todo.lake.errors import QueryError
 from keyplan_systems.todo.lake.refresh import Refresher
 from keyplan_systems.todo.lake.reports import REPORTS
@@ -95,11 +95,11 @@ class Lake:
         """Rebuild the silver layer from a full export. See `Refresher.rebuild_from_items`."""
         return self._refresher.rebuild_from_items(items, as_of, sequence=sequence, stream=stream)
 
-    def compact(self, *, min_files: int = 8) -> Compacted:
+    def compact(self, *, min_files: int = 8) -> CompactionResult:
         """Merge the small files of the bronze layer. See `Housekeeper.compact`."""
         return self._keeper.compact(min_files=min_files)
 
-    def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
+    def vacuum(self, *, retention_s: float = RETENTION_S) -> VacuumResult:
         """Remove files that are not part of any version in use. See `Housekeeper.vacuum`."""
         return self._keeper.vacuum(retention_s=retention_s)
 

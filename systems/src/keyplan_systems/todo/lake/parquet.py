@@ -53,23 +53,23 @@ def encode(table: Any) -> bytes:
     return body
 
 
-def read(storage: Storage, file: DataFile, columns: Sequence[str] | None = None, where: Any = None) -> Any:
+def read(storage: Storage, file: DataFile, columns: Sequence[str] | None = None, row_filter: Any = None) -> Any:
     """Return the rows of a data file as an Arrow table. Raises FileNotFoundError if the file does not exist.
 
-    `columns` contains the names of the columns to read, and `where` is an Arrow expression that selects rows. If they
-    are None, all columns or all rows are returned.
+    `columns` contains the names of the columns to read, and `row_filter` is an Arrow expression that selects rows. If
+    they are None, all columns or all rows are returned.
     """
     fragment = ds.ParquetFileFormat().make_fragment(file.path, storage.arrow)
-    return fragment.to_table(columns=None if columns is None else list(columns), filter=where, use_threads=False)
+    return fragment.to_table(columns=None if columns is None else list(columns), filter=row_filter, use_threads=False)
 
 
 def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
     """Return the data files as one Arrow dataset. If `partition` is given, the dataset has a column of this name, which
     contains the partition of each file.
     """
-    form = ds.ParquetFileFormat()
+    file_format = ds.ParquetFileFormat()
     fragments = [
-        form.make_fragment(
+        file_format.make_fragment(
             file.path,
             storage.arrow,
             partition_expression=None if partition is None else ds.field(partition) == pa.scalar(file.partition),
@@ -78,7 +78,7 @@ def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition:
     ]
     if partition is not None:
         schema = schema.append(pa.field(partition, pa.string()))
-    return ds.FileSystemDataset(fragments, schema, form, storage.arrow)
+    return ds.FileSystemDataset(fragments, schema, file_format, storage.arrow)
 
 
 def rows(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
@@ -96,8 +96,8 @@ def rows(storage: Storage, files: Iterable[DataFile], schema: Any, partition: st
         ]
         table = pa.Table.from_arrays(columns, schema=schema)
         if partition is not None:
-            named = pa.array([file.partition] * len(stored), pa.string())
-            table = table.append_column(pa.field(partition, pa.string()), named)
+            partition_column = pa.array([file.partition] * len(stored), pa.string())
+            table = table.append_column(pa.field(partition, pa.string()), partition_column)
         tables.append(table)
     return pa.concat_tables(tables)
 

@@ -28,10 +28,10 @@ from keyplan_systems.todo.lake.snapshot import Baseline, DataFile, Snapshot
 from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
-_EVENTS_AT_ONCE = 200_000
+_EVENTS_PER_VERSION = 200_000
 """Maximum number of events that one version adds to the silver layer. It limits the memory use of a refresh."""
 
-_ITEMS_AT_ONCE = 50_000
+_ITEMS_PER_FILE = 50_000
 """Maximum number of exported items per file."""
 
 _BASELINE_SCHEMA = pa.schema(
@@ -40,7 +40,7 @@ _BASELINE_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _NewContents:
     """New contents of the silver and gold layers. They were computed from the version `base`, which may no longer be
     the newest.
     """
@@ -53,7 +53,7 @@ class _Work:
     rebuild: bool
     """Whether all files of the silver layer are replaced."""
 
-    def onto(self, newest: Snapshot) -> Snapshot:
+    def apply_to(self, newest: Snapshot) -> Snapshot:
         """Return a copy of the newest version with these contents."""
         kinds = (*gold.SCHEMAS, *(KINDS if self.rebuild else ()))
         stale = [file for kind in kinds for file in newest.of(kind)]
@@ -75,11 +75,11 @@ class Refresher:
 
         Raises LakeBusyError if other writers prevent the commit.
         """
-        goal = self._versions.latest().version
+        target_version = self._versions.latest().version
         while True:
-            done = self._commit(self._fold_next, _same_silver)
-            if done.folded >= goal or not done.pending():
-                return done
+            snapshot = self._commit(self._fold_next, _same_silver)
+            if snapshot.folded >= target_version or not snapshot.pending():
+                return snapshot
 
     def rebuild(self) -> Snapshot:
         """Rebuild the silver and gold layers from all bronze files and exports. Raises LakeBusyError if other writers
@@ -113,26 +113,26 @@ class Refresher:
             self._unstage(staged)
 
     def _commit(
-        self, make: Callable[[Snapshot], _Work | None], still_fits: Callable[[Snapshot, Snapshot], bool]
+        self, compute: Callable[[Snapshot], _NewContents | None], is_still_valid: Callable[[Snapshot, Snapshot], bool]
     ) -> Snapshot:
-        """Call `make` with the newest version and commit its result. Return the resulting version, or the newest
-        version if `make` returns None.
+        """Call `compute` with the newest version and commit its result. Return the resulting version, or the newest
+        version if `compute` returns None.
 
-        If another writer commits first, `still_fits` is called with the version that `make` used and the newest
-        version. If it returns True, the same result is committed on top of the newest version. Otherwise, `make` is
+        If another writer commits first, `is_still_valid` is called with the version that `compute` used and the newest
+        version. If it returns True, the same result is committed on top of the newest version. Otherwise, `compute` is
         called again.
         """
-        work: _Work | None = None
+        contents: _NewContents | None = None
 
         def change(newest: Snapshot) -> Snapshot | None:
-            nonlocal work
-            if work is None or not still_fits(work.base, newest):
-                work = make(newest)
-            return None if work is None else work.onto(newest)
+            nonlocal contents
+            if contents is None or not is_still_valid(contents.base, newest):
+                contents = compute(newest)
+            return None if contents is None else contents.apply_to(newest)
 
         return self._versions.commit(change)
 
-    def _fold_next(self, base: Snapshot) -> _Work | None:
+    def _fold_next(self, base: Snapshot) -> _NewContents | None:
         """Return new contents of the silver and gold layers that include the next group of pending events. Return None
         if no events are pending and the gold layer exists.
         """
@@ -141,9 +141,11 @@ class Refresher:
         chunk = next(_chunks(base.pending()), [])
         buckets = Buckets(self._storage, base, base.baselines)
         buckets.fold(chunk)
-        return self._work(base, buckets, chunk[-1].added if chunk else base.folded)
+        return self._contents(base, buckets, chunk[-1].added if chunk else base.folded)
 
-    def _rebuild(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
+    def _rebuild(
+        self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()
+    ) -> _NewContents:
         """Return new contents of the silver and gold layers, computed from all exports and all events.
 
         `baselines` contains the exports. `extra` contains the files of a new export, which become
@@ -155,26 +157,26 @@ class Refresher:
                 buckets.merge(kind, facts)
         for chunk in _chunks(sorted(base.of("bronze"), key=lambda file: file.added)):
             buckets.fold(chunk)
-        return self._work(base, buckets, base.version, extra, rebuild=True)
+        return self._contents(base, buckets, base.version, extra, rebuild=True)
 
-    def _work(
+    def _contents(
         self, base: Snapshot, buckets: Buckets, folded: int, extra: tuple[DataFile, ...] = (), *, rebuild: bool = False
-    ) -> _Work:
+    ) -> _NewContents:
         added, replaced = buckets.put()
-        work = _Work(base, (*added, *extra), tuple(replaced), folded, buckets.baselines, rebuild)
-        return replace(work, added=(*work.added, *gold.put(self._storage, work.onto(base))))
+        contents = _NewContents(base, (*added, *extra), tuple(replaced), folded, buckets.baselines, rebuild)
+        return replace(contents, added=(*contents.added, *gold.put(self._storage, contents.apply_to(base))))
 
     # Exports.
 
-    def _with_baseline(self, base: Snapshot, baseline: Baseline, staged: list[DataFile]) -> _Work | None:
+    def _with_baseline(self, base: Snapshot, baseline: Baseline, staged: list[DataFile]) -> _NewContents | None:
         if self._require_newer(base, baseline):
             return None
-        here = {file.path for file in base.of("staged")}
-        if not all(file.path in here for file in staged):
+        staged_paths = {file.path for file in base.of("staged")}
+        if not all(file.path in staged_paths for file in staged):
             raise LakeBusyError("another export was applied concurrently; this one was not")
         files = tuple(replace(file, kind="baseline") for file in staged)
-        work = self._rebuild(base, (*base.baselines, baseline), files)
-        return replace(work, replaced=(*work.replaced, *base.of("staged")))  # others belong to killed imports
+        contents = self._rebuild(base, (*base.baselines, baseline), files)
+        return replace(contents, replaced=(*contents.replaced, *base.of("staged")))  # others belong to killed imports
 
     def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
         """Return True if the export was already applied, or False if it is newer than the last applied export. Raises
@@ -244,7 +246,7 @@ def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
     chunk: list[DataFile] = []
     for _, group in itertools.groupby(files, key=lambda file: file.added):
         chunk += group
-        if sum(file.rows for file in chunk) >= _EVENTS_AT_ONCE:
+        if sum(file.rows for file in chunk) >= _EVENTS_PER_VERSION:
             yield chunk
             chunk = []
     if chunk:
@@ -260,8 +262,8 @@ def _same_history(base: Snapshot, newest: Snapshot) -> bool:
     """Return True if `newest` has the same exports as `base` and the same bronze files up to the version of `base`. In
     this case, a result computed from all events in `base` is still valid.
     """
-    before = {file.path for file in newest.of("bronze") if file.added <= base.version}
-    return _same_baselines(base, newest) and before == {file.path for file in base.of("bronze")}
+    earlier_paths = {file.path for file in newest.of("bronze") if file.added <= base.version}
+    return _same_baselines(base, newest) and earlier_paths == {file.path for file in base.of("bronze")}
 
 
 def _same_baselines(base: Snapshot, newest: Snapshot) -> bool:
@@ -291,7 +293,7 @@ def _batches(items: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]
         row = _baseline_row(item, index)
         if row is not None:
             rows.append(row)
-        if len(rows) >= _ITEMS_AT_ONCE:
+        if len(rows) >= _ITEMS_PER_FILE:
             yield rows
             rows = []
     yield rows

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyplan_systems.todo.lake import bronze, columns, parquet
-from keyplan_systems.todo.lake.fold import Fact, Key, add, event_facts, standing
+from keyplan_systems.todo.lake.fold import Fact, Key, add, current_state, event_facts
 from keyplan_systems.todo.lake.snapshot import Baseline, DataFile, Snapshot
 from keyplan_systems.todo.lake.storage import Storage
 
@@ -101,7 +101,7 @@ class Buckets:
         for key, fact in facts.items():
             by_bucket.setdefault(bucket_of(key[0]), {})[key] = fact
         for bucket, group in by_bucket.items():
-            self._tables[kind, bucket] = self._merged(kind, self._table(kind, bucket), group)
+            self._tables[kind, bucket] = self._merge_rows(kind, self._table(kind, bucket), group)
 
     def put(self) -> tuple[list[DataFile], list[DataFile]]:
         """Write the changed buckets. Return the new files and the files that they replace."""
@@ -110,7 +110,7 @@ class Buckets:
             parquet.put(self._storage, self._base, _sorted(kind, table), kind, bucket)
             for (kind, bucket), table in changed
         ]
-        replaced = [self._files[place] for place, _ in changed if place in self._files]
+        replaced = [self._files[bucket_key] for bucket_key, _ in changed if bucket_key in self._files]
         return added, replaced
 
     def _table(self, kind: str, bucket: str) -> Any:
@@ -120,14 +120,14 @@ class Buckets:
             return parquet.read(self._storage, self._files[kind, bucket])
         return SCHEMAS[kind].empty_table()
 
-    def _merged(self, kind: str, table: Any, facts: dict[Key, Fact]) -> Any:
+    def _merge_rows(self, kind: str, table: Any, facts: dict[Key, Fact]) -> Any:
         """Return the rows of a bucket after merging facts into them. Rows without new facts are not decoded."""
-        keys = pa.array([_joined(kind, key) for key in facts], pa.string())
-        concerned = pc.is_in(pc.binary_join_element_wise(*(table[name] for name in _KEYS[kind]), "\n"), keys)
-        for key, fact in _facts_in(kind, table.filter(concerned)):
+        keys = pa.array([_joined_key(kind, key) for key in facts], pa.string())
+        has_new_facts = pc.is_in(pc.binary_join_element_wise(*(table[name] for name in _KEYS[kind]), "\n"), keys)
+        for key, fact in _facts_in(kind, table.filter(has_new_facts)):
             add(facts, key, fact)
         rows = [_row(kind, key, fact, self.baselines) for key, fact in facts.items()]
-        return pa.concat_tables([table.filter(pc.invert(concerned)), pa.Table.from_pylist(rows, SCHEMAS[kind])])
+        return pa.concat_tables([table.filter(pc.invert(has_new_facts)), pa.Table.from_pylist(rows, SCHEMAS[kind])])
 
 
 def bucket_of(user_id: str) -> str:
@@ -154,27 +154,27 @@ def _facts_in(kind: str, table: Any) -> Iterable[tuple[Key, Fact]]:
 
 def _fact(row: Mapping[str, Any]) -> Fact:
     return Fact(
-        at=(row["era"], row["stream"], row["sequence"]),
+        position=(row["era"], row["stream"], row["sequence"]),
         state=row["fact_state"],
         changed_us=row["fact_us"],
         source=row["fact_source"],
         image=row["item"],
-        image_at=None if row["item"] is None else (row["image_era"], row["image_stream"], row["image_sequence"]),
+        image_position=None if row["item"] is None else (row["image_era"], row["image_stream"], row["image_sequence"]),
         events=row["events"],
     )
 
 
 def _row(kind: str, key: Key, fact: Fact, baselines: Sequence[Baseline]) -> dict[str, Any]:
     row = dict(zip(_KEYS[kind], key, strict=False)) | columns.read(kind, fact.image)
-    row |= dict(zip(("era", "stream", "sequence"), fact.at, strict=True))
-    row |= dict(zip(("image_era", "image_stream", "image_sequence"), fact.image_at or (None,) * 3, strict=True))
+    row |= dict(zip(("era", "stream", "sequence"), fact.position, strict=True))
+    row |= dict(zip(("image_era", "image_stream", "image_sequence"), fact.image_position or (None,) * 3, strict=True))
     row |= {"fact_state": fact.state, "fact_source": fact.source, "fact_us": fact.changed_us, "events": fact.events}
-    stands = standing(fact, baselines)
-    changed_at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=stands.changed_us)
-    return row | {"state": stands.state, "source": stands.source, "changed_at": changed_at}
+    current = current_state(fact, baselines)
+    changed_at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=current.changed_us)
+    return row | {"state": current.state, "source": current.source, "changed_at": changed_at}
 
 
-def _joined(kind: str, key: Key) -> str:
+def _joined_key(kind: str, key: Key) -> str:
     return "\n".join(key[: len(_KEYS[kind])])
 
 

@@ -19,7 +19,7 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 _ATTEMPTS = 5
-_READING = frozenset((duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN))
+_READ_STATEMENTS = frozenset((duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN))
 
 
 class Reader:
@@ -46,12 +46,12 @@ class Reader:
         """
         for _ in range(_ATTEMPTS):
             try:
-                return self._answer(sql, parameters)
+                return self._run(sql, parameters)
             except FileNotFoundError:  # vacuum removed the version during the read
                 continue
         raise LakeBusyError("vacuum removed the files of the lake while they were read: use a longer retention")
 
-    def _answer(self, sql: str, parameters: Mapping[str, Any] | None) -> Any:
+    def _run(self, sql: str, parameters: Mapping[str, Any] | None) -> Any:
         snapshot = self._versions.latest()
         connection = views.connect(self._storage, snapshot, gold.SCHEMAS, memory_limit_mb=self._memory_limit_mb)
         timer = threading.Timer(self._timeout_s, connection.interrupt)
@@ -89,6 +89,6 @@ def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statem
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
         raise QueryError(f"the text contains {len(statements)} statements; exactly one is allowed")
-    if statements[0].type not in _READING:
+    if statements[0].type not in _READ_STATEMENTS:
         raise QueryError(f"{statements[0].type.name} is not allowed: the lake can only be read")
     return statements[0]

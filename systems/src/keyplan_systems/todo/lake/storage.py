@@ -50,7 +50,7 @@ class Storage(Protocol):
         with other writers.
         """
 
-    def names(self, folder: str) -> list[str]:
+    def list_paths(self, folder: str) -> list[str]:
         """Return the sorted paths of all files below a folder. The result is empty if the folder does not exist."""
 
     def remove(self, path: str) -> None:
@@ -87,9 +87,9 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
-        self._settled: set[Path] = set()
+        self._synced_folders: set[Path] = set()
         try:
-            _make(self._root / _SPOOL)
+            _make_folder(self._root / _SPOOL)
         except OSError as error:
             raise LakeError(f"{root}: the folder of the lake cannot be created: {error}") from error
         self.arrow = arrow_fs.SubTreeFileSystem(str(self._root), arrow_fs.LocalFileSystem())
@@ -103,27 +103,27 @@ class Folder:
         complete new file.
         """
         target = self._target(path)
-        self._spooled(body).replace(target)
+        self._write_spool_file(body).replace(target)
         _sync(target.parent)
 
     def create(self, path: str, body: bytes) -> bool:
         """Write a file unless it exists. Return True if it was written."""
         target = self._target(path)
-        spooled = self._spooled(body)
+        spool_path = self._write_spool_file(body)
         try:
-            os.link(spooled, target)
+            os.link(spool_path, target)
         except FileExistsError:
             return False
         finally:
-            spooled.unlink(missing_ok=True)
+            spool_path.unlink(missing_ok=True)
         _sync(target.parent)
         return True
 
-    def names(self, folder: str) -> list[str]:
+    def list_paths(self, folder: str) -> list[str]:
         """Return the sorted paths of all files below a folder. The result is empty if the folder does not exist."""
         files = [
-            (Path(where) / name).relative_to(self._root).as_posix()
-            for where, _, names in os.walk(self._root / folder)
+            (Path(parent) / name).relative_to(self._root).as_posix()
+            for parent, _, names in os.walk(self._root / folder)
             for name in names
         ]
         return sorted(files)
@@ -136,30 +136,30 @@ class Folder:
         """Delete unfinished files that were last written before `older_than` (in Unix seconds). Return the number of
         deleted files.
         """
-        swept = 0
+        deleted = 0
         for path in (self._root / _SPOOL).iterdir():
             try:
                 if path.stat().st_mtime < older_than:
                     path.unlink()
-                    swept += 1
+                    deleted += 1
             except FileNotFoundError:  # its writer has just finished and removed it
                 continue
-        return swept
+        return deleted
 
     def _target(self, path: str) -> Path:
         """Return the path of a file in the filesystem. If the folder of the file does not exist, it is created and
         synced to disk.
         """
         target = self._root / path
-        _make(target.parent)
-        if target.parent not in self._settled:
+        _make_folder(target.parent)
+        if target.parent not in self._synced_folders:
             # Existing folders are also synced, because another writer may have just created them.
             for folder in target.parents[1 : len(target.relative_to(self._root).parts)]:
                 _sync(folder)
-            self._settled.add(target.parent)
+            self._synced_folders.add(target.parent)
         return target
 
-    def _spooled(self, body: bytes) -> Path:
+    def _write_spool_file(self, body: bytes) -> Path:
         """Write and sync a temporary file on the lake's filesystem, and return its path.
 
         The caller can then atomically move the file or link to it.
@@ -184,8 +184,8 @@ class Bucket:
         try:
             import fsspec  # noqa: PLC0415
             import s3fs  # noqa: F401, PLC0415 - an extra, which a lake in a folder does not need
-        except ModuleNotFoundError as missing:
-            raise LakeError(f"{url}: a lake on S3 requires s3fs; pip install 'keyplan[s3]'") from missing
+        except ModuleNotFoundError as error:
+            raise LakeError(f"{url}: a lake on S3 requires s3fs; pip install 'keyplan[s3]'") from error
         # Listings are not cached, because the newest version is found by listing.
         self._fs = fsspec.filesystem("s3", **{**options, "use_listings_cache": False})
         handler = arrow_fs.FSSpecHandler(self._fs)
@@ -216,7 +216,7 @@ class Bucket:
                 return True
         raise LakeBusyError(f"{path} was created concurrently {_CONFLICTS} times; nothing was changed")
 
-    def names(self, folder: str) -> list[str]:
+    def list_paths(self, folder: str) -> list[str]:
         """Return the sorted paths of all files below a folder. The result is empty if the folder does not exist."""
         return sorted(path.removeprefix(f"{self._root}/") for path in self._fs.find(f"{self._root}/{folder}"))
 
@@ -233,10 +233,10 @@ class Bucket:
         return 0
 
 
-def _make(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     """Create a folder and its missing parent folders. All created folders are synced to disk."""
     if not folder.is_dir():
-        _make(folder.parent)
+        _make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         _sync(folder.parent)
 

@@ -50,7 +50,7 @@ class Versions:
     def latest(self) -> Snapshot:
         """Return the newest version, or an empty version 0 if no version was committed."""
         for _ in range(_ATTEMPTS):
-            names = self._storage.names(FOLDER)
+            names = self._storage.list_paths(FOLDER)
             if not names:
                 return Snapshot()
             try:
@@ -62,7 +62,7 @@ class Versions:
     def all(self) -> list[Snapshot]:
         """Return all versions whose files still exist, oldest first."""
         snapshots = []
-        for name in self._storage.names(FOLDER):
+        for name in self._storage.list_paths(FOLDER):
             try:
                 snapshots.append(self._read(name))
             except FileNotFoundError:  # another vacuum removed it, so it is no longer in use
@@ -100,7 +100,7 @@ class Versions:
         """Return True if the version `number` is a valid successor of `base`. The module's documentation describes the
         check.
         """
-        names = self._storage.names(FOLDER)
+        names = self._storage.list_paths(FOLDER)
         return name_of(base.version) in names or names[-1] == name_of(number)
 
     def _read(self, name: str) -> Snapshot:

@@ -27,19 +27,19 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
     "threads": 2,
 }
-_SHUT = ("SET enable_external_access = false", "SET lock_configuration = true")
+_LOCKDOWN_STATEMENTS = ("SET enable_external_access = false", "SET lock_configuration = true")
 
-_GONE = "state AS removal, changed_at AS removed_at, source AS removal_source"
-_INNER = (
+_REMOVAL = "state AS removal, changed_at AS removed_at, source AS removal_source"
+_INTERNAL = (
     "state, source, changed_at, fact_state, fact_source, fact_us, "
     "era, stream, sequence, image_era, image_stream, image_sequence"
 )
 _VIEWS = {
     "bronze.events": "SELECT * FROM files_bronze",
-    "silver.users": f"SELECT * EXCLUDE ({_INNER}), changed_at, sequence FROM files_users WHERE state = 'current'",
-    "silver.tasks": f"SELECT * EXCLUDE ({_INNER}), changed_at, sequence FROM files_tasks WHERE state = 'current'",
-    "silver.removed_users": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_users WHERE state <> 'current'",
-    "silver.removed_tasks": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_tasks WHERE state <> 'current'",
+    "silver.users": f"SELECT * EXCLUDE ({_INTERNAL}), changed_at, sequence FROM files_users WHERE state = 'current'",
+    "silver.tasks": f"SELECT * EXCLUDE ({_INTERNAL}), changed_at, sequence FROM files_tasks WHERE state = 'current'",
+    "silver.removed_users": f"SELECT * EXCLUDE ({_INTERNAL}), {_REMOVAL} FROM files_users WHERE state <> 'current'",
+    "silver.removed_tasks": f"SELECT * EXCLUDE ({_INTERNAL}), {_REMOVAL} FROM files_tasks WHERE state <> 'current'",
 }
 """SQL of the views, by name.
 
@@ -81,7 +81,7 @@ def _engine(gold: tuple[tuple[str, Any], ...], memory_limit_mb: int) -> duckdb.D
     for name, schema in gold:
         engine.register(f"files_{name}", schema.empty_table())
     _define(engine, {**_VIEWS, **{f"gold.{name}": f"SELECT * FROM files_{name}" for name, _ in gold}})
-    for statement in _SHUT:
+    for statement in _LOCKDOWN_STATEMENTS:
         engine.execute(statement)
     return engine
 
