@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt, final_answers, start, submit
-from keyplan_systems.thinking_trainer.domain.profiles import WINDOW, Profile, profile_of, scored
+from keyplan_systems.thinking_trainer.domain.profiles import WINDOW, Profile, profile_of, scored_attempt
 from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS, Assessment, Dimension, DimensionScore
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Question, Scenario
 
@@ -63,7 +63,7 @@ def completed(number: int, scores: Mapping[Dimension, int] | int = 2, at: dateti
 
 def snapshot(attempts: Sequence[Attempt], attempt_count: int) -> Profile:
     """Return the profile of a user's completed attempts, in any order."""
-    window = sorted(map(scored, attempts), key=lambda item: item.scored_key)[-WINDOW:]
+    window = sorted(map(scored_attempt, attempts), key=lambda item: item.scored_key)[-WINDOW:]
     return profile_of(attempts[0].user_id, window, attempt_count)
 
 

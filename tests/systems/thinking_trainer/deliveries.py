@@ -13,13 +13,13 @@ from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
-from keyplan_systems.thinking_trainer.service import stored
+from keyplan_systems.thinking_trainer.service import to_stored
 
 
 def written(connection: Connection, attempts: Sequence[Attempt]) -> list[StoredAttempt]:
     """Return the attempts, stored."""
     connection.create_tables(design.attempts, design.profiles, design.scenarios)
-    return [connection.run(design.start_attempt(stored(attempt))) for attempt in attempts]
+    return [connection.run(design.start_attempt(to_stored(attempt))) for attempt in attempts]
 
 
 def raw_items(connection: Connection, table: str) -> list[dict[str, Any]]:

@@ -133,14 +133,14 @@ def test_unknown_and_inactive_scenarios_return_404(stage: Stage, ada: Caller) ->
     body = {"scenarioId": "nowhere", "answers": answer_list()}
     assert ada.post("/attempts", body).status_code == 404
     assert ada.post("/attempts/drafts", {"scenarioId": "nowhere"}).status_code == 404
-    stage.service.offer(FERRY, active=False)
+    stage.service.set_active(FERRY, active=False)
     assert ada.post("/attempts", {**body, "scenarioId": FERRY}).status_code == 404
     assert ada.post("/attempts/drafts", {"scenarioId": FERRY}).status_code == 404
 
 
 def test_a_started_attempt_can_be_submitted_after_its_scenario_was_deactivated(stage: Stage, ada: Caller) -> None:
     draft = ada.start_draft()
-    stage.service.offer(FERRY, active=False)
+    stage.service.set_active(FERRY, active=False)
     assert ada.post(f"/attempts/{draft}/submit", {"answers": answer_list()}).status_code == 200
 
 

@@ -33,7 +33,7 @@ def test_the_latest_profile_follows_every_submission_and_covers_all_attempts(
         ada.submitted(LONGER if number % 3 else ANSWERS)
     assert stage.follow() == 12
     profile = ada.get("/users/ada/profile").json()
-    page = stage.service.submitted("ada", 100, None)
+    page = stage.service.submitted_attempts("ada", 100, None)
     expected = snapshot(page.items[:10], 12).model_dump(mode="json", by_alias=True)
     assert profile == expected
     assert profile["attemptCount"] == 12

@@ -20,7 +20,7 @@ from keyplan.engine.engine import Engine
 from keyplan_systems.thinking_trainer import app, design
 from keyplan_systems.thinking_trainer.domain import attempts
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import MODEL_ID as RUBRIC
-from keyplan_systems.thinking_trainer.service import stored
+from keyplan_systems.thinking_trainer.service import to_stored
 from keyplan_systems.web.development import development_key, issue_development_token
 from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import Resources
@@ -40,11 +40,11 @@ def test_the_api_workers_and_sample_work_together(
         built = app.SYSTEM.build(Resources(db, tmp_path, clock, verifier))
         built.load_sample()
         built.load_sample()
-        db.run(design.start_attempt(stored(completed(1))))
+        db.run(design.start_attempt(to_stored(completed(1))))
         following, silence = built.workers
         assert (following.name, following.run_once(), following.run_once()) == ("trainer profiles", 1, 0)
         silent = attempts.start(completed(2).attempt_id, "bob", "late-bus", completed(1).started_at)
-        db.run(design.start_attempt(stored(silent)))
+        db.run(design.start_attempt(to_stored(silent)))
         clock.advance(2 * 86_400)
         assert (silence.name, silence.run_once(), silence.run_once()) == ("trainer silence", 1, 0)
         token = issue_development_token(key, completed(1).user_id, audience="trainer", clock=clock)
@@ -111,7 +111,7 @@ def test_the_configured_model_grades_and_the_fixed_rubric_by_default(
 
 
 def test_a_consumer_without_its_handler_raises_an_error() -> None:
-    change = Inserted(new=stored(completed(1)), sequence_number="1", event_id="e", at_s=NOON_S)
+    change = Inserted(new=to_stored(completed(1)), sequence_number="1", event_id="e", at_s=NOON_S)
     with pytest.raises(NotImplementedError, match="no handler was given"):
         design.follow(change)
 

@@ -23,7 +23,7 @@ from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
 from keyplan_systems.thinking_trainer.profile_consumer import ProfileConsumer
-from keyplan_systems.thinking_trainer.service import Service, stored
+from keyplan_systems.thinking_trainer.service import Service, to_stored
 
 
 class Recording:
@@ -87,16 +87,16 @@ def test_every_published_access_pattern_is_one_request_of_the_published_kind(
     recorded: tuple[Service, Recording],
 ) -> None:
     service, recording = recorded
-    user, attempt = completed(1).user_id, service.db.run(design.start_attempt(stored(completed(1))))
+    user, attempt = completed(1).user_id, service.db.run(design.start_attempt(to_stored(completed(1))))
     ProfileConsumer(service.db, service.clock).add(attempt)
     recording.sent.clear()
     service.attempt(user, attempt_id(1))
-    service.submitted(user, 20, None)
+    service.submitted_attempts(user, 20, None)
     service.profile(user)
     service.history(user, 20, None)
     service.scenario("late-ferry")
-    service.on_offer(None)
-    service.on_offer(Difficulty.BEGINNER)
+    service.active_scenarios(None)
+    service.active_scenarios(Difficulty.BEGINNER)
     result = [(operation, request["TableName"], request.get("IndexName")) for operation, request in recording.sent]
     assert result == [
         ("GetItem", "Attempts", None),
@@ -111,10 +111,10 @@ def test_every_published_access_pattern_is_one_request_of_the_published_kind(
 
 def test_newest_first_is_part_of_the_query(recorded: tuple[Service, Recording]) -> None:
     service, recording = recorded
-    service.submitted("ada", 20, None)
+    service.submitted_attempts("ada", 20, None)
     service.profile("ada")
     service.history("ada", 20, None)
-    service.in_progress("ada", 20, None)
+    service.attempts_in_progress("ada", 20, None)
     assert [request["ScanIndexForward"] for _, request in recording.sent] == [False] * 4
 
 
@@ -122,8 +122,8 @@ def test_reserved_words_use_placeholders(recorded: tuple[Service, Recording]) ->
     assert {"TIMESTAMP", "STATUS", "NAME"} <= set(RESERVED_WORDS)
     service, recording = recorded
     service.db.run(design.inactive_attempts(completed(1).touched_at))
-    service.submitted("ada", 20, None)
-    service.offer("late-ferry", active=False)
+    service.submitted_attempts("ada", 20, None)
+    service.set_active("late-ferry", active=False)
     for _, request in recording.sent:
         for name, text in request.items():
             if name.endswith("Expression"):
@@ -191,7 +191,7 @@ def test_a_submission_costs_the_units_that_the_design_predicts(recorded: tuple[S
     used, metered = inner.used, service.db
     long = completed(1)
     answer = long.answers[0].model_copy(update={"answer": "word " * 1300, "word_count": 1300})
-    result = metered.run(design.start_attempt(stored(long.model_copy(update={"answers": (answer,)}))))
+    result = metered.run(design.start_attempt(to_stored(long.model_copy(update={"answers": (answer,)}))))
     (_, written) = used.pop()
     assert written["Table"]["CapacityUnits"] == 8
     assert written["GlobalSecondaryIndexes"]["UserAttempts"]["CapacityUnits"] == 8

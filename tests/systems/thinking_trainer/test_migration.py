@@ -70,8 +70,8 @@ def check(db: Connection, attempts: int) -> None:
     assert len(stored["Attempts"]) == attempts + len(ledgers)
     assert len(stored["Profiles"]) == 7 + completed
     service = Service(db, db.context.clock, RubricEvaluator())
-    assert {scenario.scenario_id for scenario in service.on_offer(None)} == {"s0", "s2", "s4", "s6"}
-    drafts = [service.in_progress(f"u{number}", 100, None).items for number in range(5)]
+    assert {scenario.scenario_id for scenario in service.active_scenarios(None)} == {"s0", "s2", "s4", "s6"}
+    drafts = [service.attempts_in_progress(f"u{number}", 100, None).items for number in range(5)]
     assert sum(map(len, drafts)) == len(range(1, attempts, 3))
     in_index = db.transport.call("Scan", {"TableName": "Attempts", "IndexName": "UserAttempts", "Select": "COUNT"})
     assert in_index["Count"] == completed
@@ -168,11 +168,11 @@ def test_concurrent_changes_by_the_user_are_kept(db: Connection) -> None:
     service = Service(db, db.context.clock, RubricEvaluator())
     service.abandon(item.user_id, item.attempt_id)
     migration = Migration(db, db.context.clock, Progress(), lambda _: None)
-    assert migration._attempt(item)
+    assert migration._upgrade_attempt(item)
     assert service.attempt(item.user_id, item.attempt_id).status == "abandoned"
     (off,) = [scenario for scenario in db.all(design.scenarios_of_0_9()) if scenario.scenario_id == "s0"]
-    service.offer("s0", active=False)
-    assert migration._scenario(off)
+    service.set_active("s0", active=False)
+    assert migration._upgrade_scenario(off)
     assert service.scenario("s0").active is False
 
 

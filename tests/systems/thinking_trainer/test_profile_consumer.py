@@ -26,7 +26,7 @@ from keyplan.engine.faults.settings import Faults
 from keyplan.streams import FileCheckpoints, JsonLinesFolder, Runner, redrive
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
-from keyplan_systems.thinking_trainer.domain.ledger import KEPT
+from keyplan_systems.thinking_trainer.domain.ledger import MAX_WINDOW_ATTEMPTS
 from keyplan_systems.thinking_trainer.domain.profiles import WINDOW
 from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS
 from keyplan_systems.thinking_trainer.profile_consumer import BusyLedgerError, ProfileConsumer
@@ -201,10 +201,10 @@ def test_an_attempt_deleted_before_its_delivery_creates_nothing(connection: Conn
 def test_snapshots_are_correct_unless_more_newer_attempts_exist_than_the_ledger_keeps(
     connection: Connection,
 ) -> None:
-    attempts = varied(KEPT + 5)
+    attempts = varied(MAX_WINDOW_ATTEMPTS + 5)
     stored = written(connection, attempts)
     profiler = ProfileConsumer(connection, connection.context.clock)
-    spared = KEPT - WINDOW
+    spared = MAX_WINDOW_ATTEMPTS - WINDOW
     late, others = stored[4], [*stored[:4], *stored[5:]]
     for attempt in [*others[: 4 + spared], late, *others[4 + spared :]]:
         assert profiler.add(attempt)
@@ -212,7 +212,7 @@ def test_snapshots_are_correct_unless_more_newer_attempts_exist_than_the_ledger_
 
 
 def test_an_even_later_attempt_is_counted_and_the_newest_profile_is_correct(connection: Connection) -> None:
-    attempts = varied(KEPT + 5)
+    attempts = varied(MAX_WINDOW_ATTEMPTS + 5)
     stored = written(connection, attempts)
     profiler = ProfileConsumer(connection, connection.context.clock)
     for attempt in [*stored[1:], stored[0]]:

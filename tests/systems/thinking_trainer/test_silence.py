@@ -13,7 +13,7 @@ from keyplan.client.errors import ThrottledError, UnreadableItemError
 from keyplan.clock import ManualClock
 from keyplan.errors import ProvisionedThroughputExceededError
 from keyplan_systems.thinking_trainer import design
-from keyplan_systems.thinking_trainer.domain.attempts import SILENCE, Status
+from keyplan_systems.thinking_trainer.domain.attempts import INACTIVITY_LIMIT, Status
 from keyplan_systems.thinking_trainer.domain.records import instant_of
 from keyplan_systems.thinking_trainer.domain.rubric import Assessment
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Submission
@@ -42,7 +42,7 @@ def test_the_sweeper_reads_the_attempt_because_the_index_may_lag(
 ) -> None:
     draft = ada.start_draft()
     clock.advance(24 * 3600)
-    lagging = stage.connection.all(design.inactive_attempts(instant_of(clock.now()) - SILENCE))
+    lagging = stage.connection.all(design.inactive_attempts(instant_of(clock.now()) - INACTIVITY_LIMIT))
     assert [attempt.attempt_id for attempt in lagging] == [draft]
     ada.post(f"/attempts/{draft}/resume")
     monkeypatch.setattr(stage.connection, "iterate", lambda _call, unreadable: iter(lagging))

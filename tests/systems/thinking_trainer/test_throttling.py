@@ -23,7 +23,7 @@ from keyplan.errors import ProvisionedThroughputExceededError
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
 from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
-from keyplan_systems.thinking_trainer.service import MAX_WAITS, THROTTLED_AGAIN_S, Service
+from keyplan_systems.thinking_trainer.service import MAX_THROTTLE_PAUSES, THROTTLE_PAUSE_S, Service
 
 NOON_S = 1_772_366_400.0
 pytestmark = pytest.mark.embedded("capacity that runs out on purpose")
@@ -105,8 +105,8 @@ def test_the_service_loads_all_twenty_in_the_time_that_the_capacity_requires(wor
     items = world.engine.call("Scan", {"TableName": "Scenarios"})["Items"]
     units = sum(ceil(item_bytes(item) / 1024) for item in items)
     assert units > 30
-    assert units - 1 <= taken_s <= units + 20 * THROTTLED_AGAIN_S  # one unit is available at the start
-    assert len(service.on_offer(None)) == 20
+    assert units - 1 <= taken_s <= units + 20 * THROTTLE_PAUSE_S  # one unit is available at the start
+    assert len(service.active_scenarios(None)) == 20
     assert service.add_scenarios(seed_scenarios()) == 0
 
 
@@ -114,7 +114,7 @@ def test_retries_are_limited(world: World) -> None:
     world.clock.__class__ = ManualClock  # the clock does not advance, so capacity never refills
     with pytest.raises(ThrottledError):
         world.service(attempts=2).add_scenarios(seed_scenarios())
-    assert MAX_WAITS * THROTTLED_AGAIN_S == 60
+    assert MAX_THROTTLE_PAUSES * THROTTLE_PAUSE_S == 60
 
 
 def test_an_index_with_little_capacity_rejects_writes_that_its_table_would_accept(world: World) -> None:
@@ -149,14 +149,14 @@ def test_listing_exhausts_only_the_index_and_the_service_waits_for_it(world: Wor
     once = world.service(attempts=1)
     lists: list[int] = []
     with pytest.raises(ThrottledError) as caught:
-        lists.extend(len(once.on_offer(None)) for _ in range(2000))
+        lists.extend(len(once.active_scenarios(None)) for _ in range(2000))
     assert set(lists) == {20}
     assert reason(caught)["reason"] == "IndexReadProvisionedThroughputExceeded"
     assert 10 * 300 / 5 <= len(lists) <= 10 * 300 / 3  # five minutes of ten units, at three or four a list
     assert once.scenario(seed_scenarios()[0].scenario_id).active  # the table has its own capacity
     began = world.clock.now()
     patient = world.service(attempts=40)
-    assert [len(patient.on_offer(None)) for _ in range(10)] == [20] * 10
+    assert [len(patient.active_scenarios(None)) for _ in range(10)] == [20] * 10
     assert world.clock.now() - began > 2
 
 

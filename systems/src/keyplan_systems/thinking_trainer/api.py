@@ -84,23 +84,23 @@ class Answers(Body):
         return texts
 
 
-class Begin(Body):
+class NewAttempt(Body):
     """A request to begin an attempt at a scenario."""
 
     scenario_id: Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
-class Submit(Answers, Begin):
+class SubmittedAttempt(Answers, NewAttempt):
     """A request to submit an attempt at a scenario without saving it first."""
 
 
-class Offer(Body):
+class ScenarioActivation(Body):
     """A request to activate or deactivate a scenario."""
 
     active: StrictBool
 
 
-class Listed(Body):
+class ItemPage(Body):
     """A page of a list in a response. If unreadable items were omitted, `unreadable` is their number."""
 
     items: list[Any]
@@ -115,8 +115,8 @@ class Listed(Body):
         return members
 
 
-def _page_body(items: Iterable[Any], next_token: str | None = None) -> Listed:
-    return Listed.model_validate(with_unreadable({"items": list(items), "next_token": next_token}))
+def _page_body(items: Iterable[Any], next_token: str | None = None) -> ItemPage:
+    return ItemPage.model_validate(with_unreadable({"items": list(items), "next_token": next_token}))
 
 
 def service_of(request: Request) -> Service:
@@ -126,7 +126,7 @@ def service_of(request: Request) -> Service:
     return service
 
 
-Uses = Annotated[Service, Depends(service_of)]
+ServiceDependency = Annotated[Service, Depends(service_of)]
 
 
 def _user(caller: Principal) -> str:
@@ -151,119 +151,126 @@ def _scenario(scenario: StoredScenario) -> dict[str, Any]:
 
 
 @router.post("/attempts", status_code=201, tags=["attempts"])
-def submit_at_once(body: Submit, caller: Caller, uses: Uses) -> dict[str, Any]:
+def submit_at_once(body: SubmittedAttempt, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Submit, grade and store an attempt in one request."""
-    return _attempt(uses.submit_at_once(_user(caller), body.scenario_id, body.texts()))
+    return _attempt(service.submit_at_once(_user(caller), body.scenario_id, body.texts()))
 
 
 @router.post("/attempts/drafts", status_code=201, tags=["attempts"])
-def begin(body: Begin, caller: Caller, uses: Uses) -> dict[str, Any]:
+def begin(body: NewAttempt, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Begin an attempt that is saved and submitted later."""
-    return _attempt(uses.begin(_user(caller), body.scenario_id))
+    return _attempt(service.begin(_user(caller), body.scenario_id))
 
 
 @router.get("/attempts", tags=["attempts"])
-def submitted(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
+def submitted(caller: Caller, service: ServiceDependency, limit: Limit = 20, next_token: NextToken = None) -> ItemPage:
     """List the caller's submitted attempts, newest first."""
-    page = uses.submitted(_user(caller), limit, next_token)
+    page = service.submitted_attempts(_user(caller), limit, next_token)
     return _page_body((_attempt(attempt) for attempt in page), page.cursor)
 
 
 @router.get("/attempts/drafts", tags=["attempts"])
-def in_progress(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
+def in_progress(
+    caller: Caller, service: ServiceDependency, limit: Limit = 20, next_token: NextToken = None
+) -> ItemPage:
     """List the caller's attempts in progress, most recently changed first."""
-    page = uses.in_progress(_user(caller), limit, next_token)
+    page = service.attempts_in_progress(_user(caller), limit, next_token)
     return _page_body((_attempt(attempt) for attempt in page), page.cursor)
 
 
 @router.get("/attempts/{attempt_id}", tags=["attempts"])
-def attempt(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+def attempt(attempt_id: str, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Return one of the caller's attempts."""
-    return _attempt(uses.attempt(_user(caller), attempt_id))
+    return _attempt(service.attempt(_user(caller), attempt_id))
 
 
 @router.put("/attempts/{attempt_id}/answers", tags=["attempts"])
-def save(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str, Any]:
+def save(attempt_id: str, body: Answers, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Save the answers of an attempt without submitting it. Earlier answers are replaced."""
-    return _attempt(uses.save(_user(caller), attempt_id, body.texts()))
+    return _attempt(service.save(_user(caller), attempt_id, body.texts()))
 
 
 @router.post("/attempts/{attempt_id}/resume", tags=["attempts"])
-def resume(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+def resume(attempt_id: str, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Resume an attempt in progress. This restarts the 24 hours without a change after which an attempt is
     abandoned.
     """
-    return _attempt(uses.resume(_user(caller), attempt_id))
+    return _attempt(service.resume(_user(caller), attempt_id))
 
 
 @router.post("/attempts/{attempt_id}/submit", tags=["attempts"])
-def submit(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str, Any]:
+def submit(attempt_id: str, body: Answers, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Submit an attempt in progress. Omitted questions keep their saved answers."""
-    return _attempt(uses.submit(_user(caller), attempt_id, body.texts()))
+    return _attempt(service.submit(_user(caller), attempt_id, body.texts()))
 
 
 @router.post("/attempts/{attempt_id}/abandon", tags=["attempts"])
-def abandon(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+def abandon(attempt_id: str, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Abandon an attempt."""
-    return _attempt(uses.abandon(_user(caller), attempt_id))
+    return _attempt(service.abandon(_user(caller), attempt_id))
 
 
 # Scenarios.
 
 
 @router.get("/scenarios", tags=["scenarios"])
-def on_offer(caller: Caller, uses: Uses, difficulty: Difficulty | None = None) -> Listed:
+def on_offer(caller: Caller, service: ServiceDependency, difficulty: Difficulty | None = None) -> ItemPage:
     """List active scenarios, easiest first."""
     del caller
-    return _page_body(_scenario(scenario) for scenario in uses.on_offer(difficulty))
+    return _page_body(_scenario(scenario) for scenario in service.active_scenarios(difficulty))
 
 
 @router.get("/scenarios/{scenario_id}", tags=["scenarios"])
-def scenario(scenario_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+def scenario(scenario_id: str, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Return a scenario with its questions."""
     del caller
-    return _scenario(uses.scenario(scenario_id))
+    return _scenario(service.scenario(scenario_id))
 
 
 @router.put(
     "/scenarios/{scenario_id}/offer", tags=["scenarios"], dependencies=[Depends(require_role("administrators"))]
 )
-def offer(scenario_id: str, body: Offer, uses: Uses) -> dict[str, Any]:
+def offer(scenario_id: str, body: ScenarioActivation, service: ServiceDependency) -> dict[str, Any]:
     """Activate or deactivate a scenario, for administrators."""
-    return _scenario(uses.offer(scenario_id, body.active))
+    return _scenario(service.set_active(scenario_id, body.active))
 
 
 # Profiles; the path parameter accepts any text, because a user ID may contain a slash.
 
 
-def _own(user_id: str, caller: Principal) -> str:
+def _require_self(user_id: str, caller: Principal) -> str:
     if user_id != _user(caller):
         raise Problem(403, "A profile is shown to its own user only.")
     return user_id
 
 
 @router.get("/users/{user_id:path}/profile", tags=["profiles"])
-def profile(user_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+def profile(user_id: str, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Return the caller's latest profile."""
-    profile = uses.profile(_own(user_id, caller))
+    profile = service.profile(_require_self(user_id, caller))
     if profile is None:
         raise Problem(404, "The profile exists after the first submitted attempt.")
     return _profile(profile)
 
 
 @router.get("/users/{user_id:path}/profiles", tags=["profiles"])
-def history(user_id: str, caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
+def history(
+    user_id: str, caller: Caller, service: ServiceDependency, limit: Limit = 20, next_token: NextToken = None
+) -> ItemPage:
     """List the caller's profiles, newest first."""
-    page = uses.history(_own(user_id, caller), limit, next_token)
+    page = service.history(_require_self(user_id, caller), limit, next_token)
     return _page_body((_profile(snapshot) for snapshot in page), page.cursor)
 
 
 @router.get("/users/{user_id:path}/progress", tags=["profiles"], response_class=Response)
 def progress(
-    user_id: str, caller: Caller, uses: Uses, format: Annotated[str, Query(pattern="^(text|png)$")] = "text"
+    user_id: str,
+    caller: Caller,
+    service: ServiceDependency,
+    format: Annotated[str, Query(pattern="^(text|png)$")] = "text",
 ) -> Response:
     """Return the caller's progress per dimension as a text chart or a PNG."""
-    progress = uses.progress(_own(user_id, caller))
+    progress = service.progress(_require_self(user_id, caller))
     if not progress:
         raise Problem(404, "Progress exists after the first submitted attempt.")
     if format == "png":
@@ -274,7 +281,7 @@ def progress(
     return Response(charts.progress_text(progress), media_type="text/plain; charset=utf-8")
 
 
-def _refused(status: int) -> Callable[[Exception], Problem]:
+def _rejected(status: int) -> Callable[[Exception], Problem]:
     return lambda error: Problem(status, str(error))
 
 
@@ -286,12 +293,12 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     AnswersRejected: lambda error: Problem(
         400, "The answers do not fit.", code="invalid", details=list(error.problems)
     ),
-    AttemptClosed: _refused(409),
-    ConcurrentChangeError: _refused(409),
-    UnknownAttemptError: _refused(404),
-    UnknownScenarioError: _refused(404),
-    NotYoursError: _refused(403),
-    EvaluationRefused: _refused(502),
+    AttemptClosed: _rejected(409),
+    ConcurrentChangeError: _rejected(409),
+    UnknownAttemptError: _rejected(404),
+    UnknownScenarioError: _rejected(404),
+    NotYoursError: _rejected(403),
+    EvaluationRefused: _rejected(502),
     ItemUnreadable: lambda error: Problem(500, str(error), code="unreadable_item"),
     EvaluationFailed: lambda error: Problem(503, str(error), headers={"Retry-After": "30"}),
     CursorError: lambda _error: Problem(400, "The next token does not belong to this list.", code="invalid"),

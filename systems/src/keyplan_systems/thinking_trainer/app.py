@@ -39,20 +39,20 @@ def build(resources: Resources) -> BuiltSystem:
     settings = EvaluatorSettings(model_id=os.environ.get(MODEL) or None, region=os.environ.get(REGION) or "us-east-1")
     grading = SharedLimit(resources.connection, resources.clock, limit_from(GRADING_VARIABLE, GRADING))
     service = Service(resources.connection, resources.clock, evaluator_for(settings, resources.clock), grading)
-    profiler = ProfileConsumer(resources.connection, resources.clock)
+    profile_consumer = ProfileConsumer(resources.connection, resources.clock)
     runner = Runner(
         resources.connection,
         design.attempts,
         checkpoints=TableCheckpoints(resources.connection, create=True, clock=resources.clock),
         destinations={"unprofiled": resources.dead_letters},
-        handlers={design.follow: profiler.follow},
+        handlers={design.follow: profile_consumer.follow},
         runner=resources.runner,
         clock=resources.clock,
     )
 
-    def follow() -> int:
-        done = runner.run_once()
-        return done.delivered + done.failed
+    def run_consumer() -> int:
+        progress = runner.run_once()
+        return progress.delivered + progress.failed
 
     return BuiltSystem(
         application(
@@ -62,7 +62,7 @@ def build(resources: Resources) -> BuiltSystem:
             {"table": in_thread(resources.connection.run, design.scenario_by_id("health"))},
         ),
         (
-            Worker("trainer profiles", follow, every_s=1.0),
+            Worker("trainer profiles", run_consumer, every_s=1.0),
             Worker("trainer silence", service.abandon_inactive, every_s=300.0),
         ),
         partial(load_sample, service),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BARS = "▁▂▃▄▅▆▇█"
-NEWEST_SHOWN = 30
+MAX_PROFILES_SHOWN = 30
 _ARROWS = {Trend.IMPROVING: "↗ improving", Trend.DECLINING: "↘ declining", Trend.STABLE: "→ stable"}
 _PNG_INCHES = (9.0, 10.0)
 _PNG_DOTS_PER_INCH = 100
@@ -35,17 +35,22 @@ def progress_table(history: Sequence[Profile]) -> Table:
     `history` is sorted oldest first. Raises ValueError if it is empty, out of order, or contains profiles of several
     users.
     """
-    latest = _checked(history)[-1]
+    latest = _check_history(history)[-1]
     table = Table(title=f"Progress over {latest.attempt_count} attempts, overall average {latest.overall_average:.2f}")
     for heading in ("Dimension", "Moving average over time", "Latest", "Deviation", "Trend", "Weak"):
         table.add_column(heading, justify="right" if heading in {"Latest", "Deviation"} else "left", no_wrap=True)
     gaps = {weakness.dimension: weakness.gap for weakness in latest.weaknesses}
-    for place, name in enumerate(DIMENSIONS):
-        now = latest.dimensions[place]
+    for index, name in enumerate(DIMENSIONS):
+        latest_statistics = latest.dimensions[index]
         gap = f"gap {gaps[name]:+.2f}" if name in gaps else ""
-        bars = spark([profile.dimensions[place].moving_average for profile in history[-NEWEST_SHOWN:]])
+        bars = spark([profile.dimensions[index].moving_average for profile in history[-MAX_PROFILES_SHOWN:]])
         table.add_row(
-            name.value, bars, f"{now.moving_average:.2f}", f"{now.standard_deviation:.2f}", _ARROWS[now.trend], gap
+            name.value,
+            bars,
+            f"{latest_statistics.moving_average:.2f}",
+            f"{latest_statistics.standard_deviation:.2f}",
+            _ARROWS[latest_statistics.trend],
+            gap,
         )
     return table
 
@@ -73,15 +78,15 @@ def progress_png(history: Sequence[Profile]) -> bytes:
     `history` has the same requirements as in `progress_table`. Raises ImportError with instructions if Matplotlib is
     not installed.
     """
-    _checked(history)
+    _check_history(history)
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra, loaded when it is needed
     except ModuleNotFoundError as error:
         raise ImportError("PNG charts need Matplotlib: pip install 'keyplan[charts]'") from error
     figure = Figure(figsize=_PNG_INCHES, dpi=_PNG_DOTS_PER_INCH, layout="constrained")
     panels: list[Axes] = list(figure.subplots(len(DIMENSIONS) // 2, 2, sharex=True, sharey=True).flat)
-    for place, (panel, name) in enumerate(zip(panels, DIMENSIONS, strict=True)):
-        _draw(panel, name.value, [profile.dimensions[place] for profile in history])
+    for index, (panel, name) in enumerate(zip(panels, DIMENSIONS, strict=True)):
+        _draw(panel, name.value, [profile.dimensions[index] for profile in history])
     figure.suptitle(f"Moving average of the last attempts, 0 to {MAX_SCORE}")
     figure.supxlabel("snapshot, oldest first")
     png = io.BytesIO()
@@ -102,7 +107,7 @@ def _draw(panel: Axes, title: str, history: Sequence[DimensionStatistics]) -> No
     panel.grid(visible=True, alpha=0.3)
 
 
-def _checked(history: Sequence[Profile]) -> Sequence[Profile]:
+def _check_history(history: Sequence[Profile]) -> Sequence[Profile]:
     if not history:
         raise ValueError("cannot draw a chart without profiles")
     if len({profile.user_id for profile in history}) > 1:

@@ -28,13 +28,15 @@ def play(stage: DemoStage) -> None:
         answers = [{"questionId": question["questionId"], "answer": _ANSWER} for question in scenario["questions"]]
         path = f"/attempts/{attempt['attemptId']}"
         json_of(ada.put(f"{path}/answers", json={"answers": answers[:1]}))
-        done = json_of(ada.post(f"{path}/submit", json={"answers": answers}))
-        stage.say(f"she submits: {done['evaluation']['overallScore']} points, by {done['evaluation']['modelId']}")
+        submitted = json_of(ada.post(f"{path}/submit", json={"answers": answers}))
+        stage.say(
+            f"she submits: {submitted['evaluation']['overallScore']} points, by {submitted['evaluation']['modelId']}"
+        )
         profile = _until(ada, "/users/ada/profile")
         weak = ", ".join(weakness["dimension"] for weakness in profile["weaknesses"]) or "nothing"
         stage.say(f"the stream has built her profile: {profile['attemptCount']} attempt(s), weak in {weak}")
-        again = ada.post(f"{path}/submit", json={"answers": answers})
-        stage.say(f"a second submit is refused: {again.status_code} {again.json()['error']['message']}")
+        second = ada.post(f"{path}/submit", json={"answers": answers})
+        stage.say(f"a second submit is refused: {second.status_code} {second.json()['error']['message']}")
     with stage.client("demo-bob") as bob:
         stage.say(f"bob may not look at it: {bob.get(path).status_code}")
     stage.link(path.removeprefix("/"), "Ada")

@@ -54,13 +54,13 @@ from keyplan import (
     transaction,
 )
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt, Status
-from keyplan_systems.thinking_trainer.domain.ledger import KEPT, Ledger
+from keyplan_systems.thinking_trainer.domain.ledger import MAX_WINDOW_ATTEMPTS, Ledger
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import Instant
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario
 from keyplan_systems.thinking_trainer.domain.versions import Kind, read
 from keyplan_systems.thinking_trainer.examples import ATTEMPTS, SCENARIOS
-from keyplan_systems.thinking_trainer.item_versions import upgraded_values
+from keyplan_systems.thinking_trainer.item_versions import upgrade_values
 
 USERS, ATTEMPTS_A_MONTH = 1_000, 10_000
 MIGRATION = Rate(average=0)
@@ -112,8 +112,8 @@ class StoredAttempt(Attempt, Entity):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_any_version(cls, values: Any) -> Any:
-        return upgraded_values(Kind.ATTEMPT, values)
+    def _upgrade_stored(cls, values: Any) -> Any:
+        return upgrade_values(Kind.ATTEMPT, values)
 
 
 @attempts.entity(
@@ -246,7 +246,7 @@ class UnversionedProfile(Entity):
     dimensions: list[dict[str, Any]]
     overall_average: Decimal
 
-    def upgraded(self) -> Profile:
+    def to_current(self) -> Profile:
         """Return the snapshot in the current form, with recomputed statistics. Raises ItemUnreadable if it cannot be
         upgraded.
         """
@@ -307,7 +307,7 @@ def upgrade_profile(
     return [drop_unversioned(user_id, timestamp), rekey_profile(profile)]
 
 
-Snapshots = Annotated[list[StoredProfile], Field(max_length=KEPT)]
+Snapshots = Annotated[list[StoredProfile], Field(max_length=MAX_WINDOW_ATTEMPTS)]
 
 
 @transaction(rate=Rate.monthly(USERS), expected_items=1)
@@ -369,8 +369,8 @@ class StoredScenario(Scenario, Entity):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_any_version(cls, values: Any) -> Any:
-        return upgraded_values(Kind.SCENARIO, values)
+    def _upgrade_stored(cls, values: Any) -> Any:
+        return upgrade_values(Kind.SCENARIO, values)
 
 
 @scenarios.create(StoredScenario, rate=Rate.monthly(20))

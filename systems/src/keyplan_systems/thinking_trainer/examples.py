@@ -18,7 +18,7 @@ from keyplan_systems.thinking_trainer.domain.records import Record
 from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS, Assessment, DimensionScore
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Question, Scenario
 
-_BEGUN, _MINUTES = datetime(2026, 1, 31, 9, 5, tzinfo=UTC), 20
+_STARTED_AT, _MINUTES = datetime(2026, 1, 31, 9, 5, tzinfo=UTC), 20
 _SENTENCE = "If calm days were late too, I would change my mind; the sample is small, and fog is not the only cause. "
 
 _SCENARIO = Scenario(
@@ -38,7 +38,7 @@ _SCENARIO = Scenario(
         for number, text in enumerate(("What would you ask first?", "What speaks against it?", "What do you advise?"))
     ),
     active=True,
-    created_at=_BEGUN,
+    created_at=_STARTED_AT,
     estimated_minutes=_MINUTES,
 )
 _ASSESSMENT = Assessment(
@@ -49,26 +49,26 @@ _ASSESSMENT = Assessment(
     feedback="You asked about calm days. Say next time how many would be enough.",
     model_id="rubric-1",
 )
-_BEGINNING = start("0d1f6f64-3c5b-4c0e-9d5a-6f2a8f1f7b10", "user-1", _SCENARIO.scenario_id, _BEGUN)
+_STARTED = start("0d1f6f64-3c5b-4c0e-9d5a-6f2a8f1f7b10", "user-1", _SCENARIO.scenario_id, _STARTED_AT)
 _ANSWERS = draft_answers(_SCENARIO, {question.question_id: _SENTENCE * 20 for question in _SCENARIO.questions})
 
 
-def _stored(record: Record) -> dict[str, Any]:
+def _stored_form(record: Record) -> dict[str, Any]:
     return record.model_dump(mode="json", by_alias=True)
 
 
-def _of_0_9(item: Mapping[str, Any]) -> dict[str, Any]:
+def _version_0_9(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of an item in the form of version 0.9, in which an attempt has only one timestamp."""
-    later = {"schemaVersion", "startedAt", "touchedAt"}
-    return {name: value for name, value in item.items() if name not in later}
+    newer_fields = {"schemaVersion", "startedAt", "touchedAt"}
+    return {name: value for name, value in item.items() if name not in newer_fields}
 
 
-_COMPLETED: Final[Attempt] = submit(_BEGINNING, _ANSWERS, _ASSESSMENT, _BEGUN + timedelta(minutes=_MINUTES))
+_COMPLETED: Final[Attempt] = submit(_STARTED, _ANSWERS, _ASSESSMENT, _STARTED_AT + timedelta(minutes=_MINUTES))
 
 ATTEMPTS: Final[list[JsonValue]] = [
-    _stored(_COMPLETED),
-    _of_0_9(_stored(_COMPLETED)),
-    _stored(_BEGINNING),
-    _stored(abandon(_BEGINNING, _BEGUN + timedelta(days=1))),
+    _stored_form(_COMPLETED),
+    _version_0_9(_stored_form(_COMPLETED)),
+    _stored_form(_STARTED),
+    _stored_form(abandon(_STARTED, _STARTED_AT + timedelta(days=1))),
 ]
-SCENARIOS: Final[list[JsonValue]] = [_stored(_SCENARIO), _of_0_9(_stored(_SCENARIO))]
+SCENARIOS: Final[list[JsonValue]] = [_stored_form(_SCENARIO), _version_0_9(_stored_form(_SCENARIO))]

@@ -9,10 +9,10 @@ from pydantic.alias_generators import to_camel
 
 from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable
 from keyplan_systems.thinking_trainer.domain.records import SCHEMA_VERSION
-from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
+from keyplan_systems.thinking_trainer.domain.versions import Kind, upgrade
 
 
-def upgraded_values(kind: Kind, values: Any) -> Any:
+def upgrade_values(kind: Kind, values: Any) -> Any:
     """Return the values of an entity upgraded to the current version. The keys of `values` are field or attribute
     names.
 
@@ -24,15 +24,15 @@ def upgraded_values(kind: Kind, values: Any) -> Any:
     if values.get("schema_version", values.get("schemaVersion")) == SCHEMA_VERSION:
         return values
     try:
-        return upgraded(kind, _stored(values))
+        return upgrade(kind, _with_attribute_names(values))
     except ItemUnreadable as error:
         raise ValueError(str(error)) from error
 
 
-def _stored(value: Any) -> Any:
+def _with_attribute_names(value: Any) -> Any:
     """Return the value with the keys of all maps, including nested ones, converted from field names to
     attribute names.
     """
     if isinstance(value, Mapping):
-        return {to_camel(name): _stored(part) for name, part in value.items()}
-    return [_stored(part) for part in value] if isinstance(value, list) else value
+        return {to_camel(name): _with_attribute_names(part) for name, part in value.items()}
+    return [_with_attribute_names(part) for part in value] if isinstance(value, list) else value

@@ -22,27 +22,27 @@ def migrate(
 ) -> None:
     """Upgrade stored items to the current version. Exit with 1 if some items could not be upgraded."""
     try:
-        reached = Progress.read(progress)
-        _run(url, reached, progress)
+        stored_progress = Progress.read(progress)
+        _run(url, stored_progress, progress)
     except (KeyplanError, TrainerError, OSError, ValueError, ImportError) as error:
         typer.echo(f"{error}\nrun the command again to continue from here", err=True)
         raise typer.Exit(2) from error
-    for key, reason in reached.skipped.items():
+    for key, reason in stored_progress.skipped.items():
         typer.echo(f"skipped: {key}: {reason}", err=True)
-    if reached.skipped:
+    if stored_progress.skipped:
         raise typer.Exit(1)
 
 
 def _run(url: str, progress: Progress, path: Path) -> None:
     clock = SystemClock()
 
-    def keep(progress: Progress) -> None:
+    def save_progress(progress: Progress) -> None:
         progress.write(path)
-        done = ", ".join(f"{count} {stage}" for stage, count in progress.upgraded.items())
-        typer.echo(f"upgraded {done}; {'done' if progress.is_done else 'next: ' + progress.stage}")
+        counts = ", ".join(f"{count} {stage}" for stage, count in progress.upgraded.items())
+        typer.echo(f"upgraded {counts}; {'done' if progress.is_done else 'next: ' + progress.stage}")
 
     with keyplan.connect(url, clock=clock, cursor_key=bytes.fromhex(progress.cursor_key)) as connection:
-        migration = Migration(connection, clock, progress, keep)
+        migration = Migration(connection, clock, progress, save_progress)
         if not migration.run_once():
             typer.echo(f"done already; delete {path} to start again")
         while migration.run_once():

@@ -73,12 +73,12 @@ class Progress:
 
     def write(self, path: Path) -> None:
         """Write the progress to a file atomically."""
-        beside = path.with_name(path.name + ".new")
-        with beside.open("w", encoding="utf-8") as file:
+        temporary_path = path.with_name(path.name + ".new")
+        with temporary_path.open("w", encoding="utf-8") as file:
             json.dump(self.__dict__, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary_path.replace(path)
 
     @property
     def is_done(self) -> bool:
@@ -89,16 +89,18 @@ class Progress:
 class Migration:
     """Migration of stored items to the current version."""
 
-    def __init__(self, db: Connection, clock: Clock, progress: Progress, keep: Callable[[Progress], None]) -> None:
-        """Create a migration that continues from `progress`. After every page, `keep` is called with the
+    def __init__(
+        self, db: Connection, clock: Clock, progress: Progress, save_progress: Callable[[Progress], None]
+    ) -> None:
+        """Create a migration that continues from `progress`. After every page, `save_progress` is called with the
         new progress.
         """
-        self.db, self.progress, self._keep = db, progress, keep
+        self.db, self.progress, self._save_progress = db, progress, save_progress
         self._profile_consumer = ProfileConsumer(db, clock)
         self._stages: Mapping[str, tuple[Call[Page[Any]], Callable[[Any], bool]]] = {
-            "scenarios": (design.scenarios_of_0_9(), self._scenario),
-            "attempts": (design.attempts_of_0_9(), self._attempt),
-            "profiles": (design.profiles_of_0_9(), self._profile),
+            "scenarios": (design.scenarios_of_0_9(), self._upgrade_scenario),
+            "attempts": (design.attempts_of_0_9(), self._upgrade_attempt),
+            "profiles": (design.profiles_of_0_9(), self._upgrade_profile),
         }
 
     def run_once(self) -> bool:
@@ -110,16 +112,18 @@ class Migration:
             return False
         query, upgrade = self._stages[self.progress.stage]
         page = self.db.run(query, cursor=self.progress.cursor)
-        done = sum(upgrade(item) for item in page.items)
-        self.progress.upgraded[self.progress.stage] = self.progress.upgraded.get(self.progress.stage, 0) + done
+        upgraded_count = sum(upgrade(item) for item in page.items)
+        self.progress.upgraded[self.progress.stage] = (
+            self.progress.upgraded.get(self.progress.stage, 0) + upgraded_count
+        )
         self.progress.cursor = page.cursor
         if page.cursor is None:
             stages = [*self._stages, "done"]
             self.progress.stage = stages[stages.index(self.progress.stage) + 1]
-        self._keep(self.progress)
+        self._save_progress(self.progress)
         return True
 
-    def _scenario(self, scenario: StoredScenario) -> bool:
+    def _upgrade_scenario(self, scenario: StoredScenario) -> bool:
         current = scenario
         for _ in range(MAX_ATTEMPTS):
             try:
@@ -135,7 +139,7 @@ class Migration:
                 return True
         raise BusyItemError(f"scenario {scenario.scenario_id} has too many concurrent writes")
 
-    def _attempt(self, attempt: StoredAttempt) -> bool:
+    def _upgrade_attempt(self, attempt: StoredAttempt) -> bool:
         if attempt.status is Status.COMPLETED:
             self._profile_consumer.add(attempt)
         for _ in range(MAX_ATTEMPTS):
@@ -149,10 +153,10 @@ class Migration:
             return True
         raise BusyItemError(f"attempt {attempt.attempt_id} has too many concurrent writes")
 
-    def _profile(self, old: UnversionedProfile) -> bool:
+    def _upgrade_profile(self, old: UnversionedProfile) -> bool:
         key = f"profile of {old.user_id} at {old.timestamp}"
         try:
-            profile = old.upgraded()
+            profile = old.to_current()
         except ItemUnreadable as error:
             self.progress.skipped[key] = str(error)
             return False

@@ -11,9 +11,9 @@ from starlette.responses import Response
 from keyplan.pages import Link, redirect
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredScenario
 from keyplan_systems.thinking_trainer.domain.attempts import (
+    INACTIVITY_LIMIT,
     MAX_ANSWER_CHARACTERS,
     MIN_ANSWER_CHARACTERS,
-    SILENCE,
     Status,
     word_count,
 )
@@ -37,8 +37,8 @@ PAGES = system_pages(
     scripts=("trainer.js",),
 )
 _PAGE: Final = 20
-_MOST_DRAFTS: Final = 100
-_RECOMMENDED: Final = 3
+_MAX_DRAFTS: Final = 100
+_MAX_RECOMMENDED: Final = 3
 _ANSWER: Final = "answer-"
 NAMES: Final[Mapping[str, str]] = {
     **{dimension: dimension.value.capitalize() for dimension in Dimension},
@@ -62,37 +62,43 @@ def _add_scenarios(router: APIRouter, service: Service) -> None:
     def scenarios(request: Request, person: Person, difficulty: str = "", focus: str = "") -> Response:
         level = Difficulty(difficulty) if difficulty in set(Difficulty) else None
         area = Dimension(focus) if focus in set(Dimension) else None
-        offered = [scenario for scenario in service.on_offer(level) if area is None or area in _areas(scenario)]
-        drafts = service.in_progress(person.subject, _MOST_DRAFTS, None)
-        done = {attempt.scenario_id for attempt in service.submitted(person.subject, _MOST_DRAFTS, None)}
+        active_scenarios = [
+            scenario for scenario in service.active_scenarios(level) if area is None or area in _areas(scenario)
+        ]
+        drafts = service.attempts_in_progress(person.subject, _MAX_DRAFTS, None)
+        submitted_ids = {
+            attempt.scenario_id for attempt in service.submitted_attempts(person.subject, _MAX_DRAFTS, None)
+        }
         return PAGES.render(
             request,
             "scenarios.html.j2",
-            groups=[(one, [entry for entry in offered if entry.difficulty is one]) for one in Difficulty],
+            groups=[
+                (group, [entry for entry in active_scenarios if entry.difficulty is group]) for group in Difficulty
+            ],
             difficulty=difficulty if level else "",
             difficulties=list(Difficulty),
             focus=area,
             names=NAMES,
             drafts={attempt.scenario_id: attempt for attempt in drafts},
-            titles={scenario.scenario_id: scenario.title for scenario in offered},
-            done=done,
+            titles={scenario.scenario_id: scenario.title for scenario in active_scenarios},
+            submitted_ids=submitted_ids,
             areas=_areas,
         )
 
     @router.get("/scenarios/{scenario_id}")
     def scenario(request: Request, person: Person, scenario_id: str) -> Response:
-        found_scenario = service.scenario(scenario_id)
-        drafts = service.in_progress(person.subject, _MOST_DRAFTS, None)
+        stored_scenario = service.scenario(scenario_id)
+        drafts = service.attempts_in_progress(person.subject, _MAX_DRAFTS, None)
         draft = next((attempt for attempt in drafts if attempt.scenario_id == scenario_id), None)
         is_administrator = person.has_role("administrators")
         return PAGES.render(
             request,
             "scenario.html.j2",
-            scenario=found_scenario,
+            scenario=stored_scenario,
             draft=draft,
             names=NAMES,
             is_administrator=is_administrator,
-            areas=_areas(found_scenario),
+            areas=_areas(stored_scenario),
         )
 
     @router.post("/scenarios/{scenario_id}/attempts")
@@ -104,7 +110,7 @@ def _add_scenarios(router: APIRouter, service: Service) -> None:
     def offer(request: Request, person: Person, scenario_id: str, form: Form) -> Response:
         if not person.has_role("administrators"):
             raise Problem(403, "Only administrators decide which scenarios are offered.")
-        service.offer(scenario_id, form.get("active") == "yes")
+        service.set_active(scenario_id, form.get("active") == "yes")
         message = "Offered to learners." if form.get("active") == "yes" else "No longer offered."
         return redirect(_url(request, f"scenarios/{scenario_id}"), message)
 
@@ -130,24 +136,24 @@ def _add_attempts(router: APIRouter, service: Service) -> None:
             words={question_id: word_count(text) for question_id, text in texts.items()},
             names=NAMES,
             problem=problem,
-            least=MIN_ANSWER_CHARACTERS,
-            most=MAX_ANSWER_CHARACTERS,
-            silent_at=attempt.touched_at + SILENCE,
+            min_characters=MIN_ANSWER_CHARACTERS,
+            max_characters=MAX_ANSWER_CHARACTERS,
+            abandoned_at=attempt.touched_at + INACTIVITY_LIMIT,
         )
 
     @router.get("/attempts/{attempt_id}")
     def attempt(request: Request, person: Person, attempt_id: str) -> Response:
-        found_attempt = service.attempt(person.subject, attempt_id)
-        if found_attempt.status is Status.IN_PROGRESS:
-            return form_page(request, found_attempt, {})
-        scenario = service.scenario(found_attempt.scenario_id)
+        stored_attempt = service.attempt(person.subject, attempt_id)
+        if stored_attempt.status is Status.IN_PROGRESS:
+            return form_page(request, stored_attempt, {})
+        scenario = service.scenario(stored_attempt.scenario_id)
         return PAGES.render(
             request,
             "result.html.j2",
-            attempt=found_attempt,
+            attempt=stored_attempt,
             scenario=scenario,
             names=NAMES,
-            most=MAX_SCORE,
+            max_score=MAX_SCORE,
             weights={dimension: weight / 10 for dimension, weight in WEIGHT_TENTHS.items()},
             weak_below=WEAK_BELOW,
         )
@@ -155,16 +161,16 @@ def _add_attempts(router: APIRouter, service: Service) -> None:
     @router.post("/attempts/{attempt_id}")
     def change(request: Request, person: Person, attempt_id: str, form: Form) -> Response:
         typed, action = _texts(form), form.get("action", "save")
-        here = _url(request, f"attempts/{attempt_id}")
+        path = _url(request, f"attempts/{attempt_id}")
         try:
             if action == "submit":
                 service.submit(person.subject, attempt_id, typed)
-                return redirect(here, "Your attempt is evaluated.")
+                return redirect(path, "Your attempt is evaluated.")
             if action == "abandon":
                 service.abandon(person.subject, attempt_id)
                 return redirect(_url(request, ""), "The attempt is abandoned.")
             service.save(person.subject, attempt_id, {name: text for name, text in typed.items() if text})
-            return redirect(here, "Saved.")
+            return redirect(path, "Saved.")
         except (AnswersRejected, ConcurrentChangeError, EvaluationFailed) as error:
             attempt = service.attempt(person.subject, attempt_id)
             if attempt.status is not Status.IN_PROGRESS:
@@ -207,17 +213,17 @@ def _add_profile(router: APIRouter, service: Service) -> None:
             "profile.html.j2",
             latest=latest,
             names=NAMES,
-            most=MAX_SCORE,
+            max_score=MAX_SCORE,
             labels=[f"{profile.attempt_count}" for profile in history],
             overall=[float(profile.overall_average) for profile in history],
             averages=_averages(latest),
             lines=_lines(history),
-            recommendations=_recommendations(latest, weak, service.on_offer(None) if weak else []),
+            recommendations=_recommendations(latest, weak, service.active_scenarios(None) if weak else []),
         )
 
     @router.get("/history")
     def attempts(request: Request, person: Person, cursor: str | None = None) -> Response:
-        page = service.submitted(person.subject, _PAGE, cursor)
+        page = service.submitted_attempts(person.subject, _PAGE, cursor)
         titles = {scenario.scenario_id: scenario.title for scenario in _scenarios_of(service, page)}
         return PAGES.render(
             request,
@@ -244,15 +250,15 @@ def _lines(history: Sequence[Profile]) -> list[tuple[str, list[tuple[str, list[f
 
     Each chart shows four of the eight dimensions, because more lines in one chart would be hard to distinguish.
     """
-    named = [
-        (NAMES[name], [float(profile.dimensions[place].moving_average) for profile in history])
-        for place, name in enumerate(DIMENSIONS)
+    lines = [
+        (NAMES[name], [float(profile.dimensions[index].moving_average) for profile in history])
+        for index, name in enumerate(DIMENSIONS)
     ]
-    return [("Clarity, relevance, logic, evidence", named[:4]), ("Assumptions to humility", named[4:])]
+    return [("Clarity, relevance, logic, evidence", lines[:4]), ("Assumptions to humility", lines[4:])]
 
 
 def _recommendations(
-    latest: Profile | None, weak: Sequence[Dimension], offered: Sequence[StoredScenario]
+    latest: Profile | None, weak: Sequence[Dimension], active_scenarios: Sequence[StoredScenario]
 ) -> list[dict[str, Any]]:
     if latest is None:
         return []
@@ -261,7 +267,9 @@ def _recommendations(
             "dimension": dimension,
             "name": NAMES[dimension],
             "exercise": exercise,
-            "scenarios": [scenario for scenario in offered if dimension in _areas(scenario)][:_RECOMMENDED],
+            "scenarios": [scenario for scenario in active_scenarios if dimension in _areas(scenario)][
+                :_MAX_RECOMMENDED
+            ],
         }
         for dimension, exercise in zip(weak, latest.recommendations, strict=False)
     ]

@@ -58,7 +58,7 @@ class ProfileConsumer:
             except TransactionFailedError as error:
                 if _is_already_counted(error):
                     return False
-                if not _may_pass(error):
+                if not _is_retryable(error):
                     raise
             except WriteConflictError:
                 continue
@@ -68,10 +68,10 @@ class ProfileConsumer:
 
     def _write(self, attempt: Attempt, ledger: StoredLedger | None) -> None:
         ledger_before = Ledger(user_id=attempt.user_id) if ledger is None else Ledger(**values_of(Ledger, ledger))
-        after = with_attempt(ledger_before, attempt)
+        new_ledger = with_attempt(ledger_before, attempt)
         version = 0 if ledger is None else ledger.version
-        stored = StoredLedger(**values_of(Ledger, after), version=version)
-        new_snapshots = snapshots(after, attempt.attempt_id)
+        stored = StoredLedger(**values_of(Ledger, new_ledger), version=version)
+        new_snapshots = snapshots(new_ledger, attempt.attempt_id)
         profiles = [StoredProfile(**values_of(Profile, profile)) for profile in new_snapshots]
         now = instant_of(self.clock.now())
         write = design.begin_profile if ledger is None else design.extend_profile
@@ -85,9 +85,9 @@ def _is_already_counted(error: TransactionFailedError) -> bool:
     return isinstance(error.reasons[0], (ConditionFailedError, NotFoundError))
 
 
-def _may_pass(error: TransactionFailedError) -> bool:
+def _is_retryable(error: TransactionFailedError) -> bool:
     """Return True if the transaction failed because of the writes of another handler. In this case, it may succeed
     after the ledger is read again.
     """
-    passing: tuple[type[RunError], ...] = (AlreadyExistsError, VersionConflictError, WriteConflictError)
-    return all(reason is None or isinstance(reason, passing) for reason in error.reasons)
+    retryable: tuple[type[RunError], ...] = (AlreadyExistsError, VersionConflictError, WriteConflictError)
+    return all(reason is None or isinstance(reason, retryable) for reason in error.reasons)

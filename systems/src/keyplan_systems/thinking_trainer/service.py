@@ -14,7 +14,7 @@ from keyplan.clock import Clock
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredScenario, UnversionedProfile
 from keyplan_systems.thinking_trainer.domain import attempts
-from keyplan_systems.thinking_trainer.domain.attempts import SILENCE, Attempt
+from keyplan_systems.thinking_trainer.domain.attempts import INACTIVITY_LIMIT, Attempt
 from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable, TrainerError
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import instant_of, values_of
@@ -24,12 +24,12 @@ from keyplan_systems.web.rate_limits import SharedLimit
 from keyplan_systems.web.request_context import omit_unreadable
 from keyplan_systems.web.system import UnfinishedError
 
-HISTORY_OF_A_CHART = 200
-THROTTLED_AGAIN_S = 2.0
+MAX_CHART_PROFILES = 200
+THROTTLE_PAUSE_S = 2.0
 """Pause in seconds before a write is repeated after it and all its retries were throttled. With one write capacity
 unit, writing a scenario takes about this time.
 """
-MAX_WAITS = 30
+MAX_THROTTLE_PAUSES = 30
 
 
 class UnknownAttemptError(TrainerError):
@@ -48,7 +48,7 @@ class ConcurrentChangeError(TrainerError):
     """Raised if an attempt was changed concurrently by another request."""
 
 
-def stored(attempt: Attempt, version: int = 0) -> StoredAttempt:
+def to_stored(attempt: Attempt, version: int = 0) -> StoredAttempt:
     """Convert an attempt to its stored form. `version` is the version that was read, or 0 for a new attempt."""
     return StoredAttempt(**values_of(Attempt, attempt), version=version)
 
@@ -77,7 +77,7 @@ class Service:
             raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
         attempt_id = attempts.new_attempt_id(self.clock.random)
         attempt = attempts.start(attempt_id, user_id, scenario.scenario_id, self._now())
-        return self.db.run(design.start_attempt(stored(attempt)))
+        return self.db.run(design.start_attempt(to_stored(attempt)))
 
     def submit_at_once(self, user_id: str, scenario_id: str, texts: Mapping[str, str]) -> StoredAttempt:
         """Grade and store a new attempt, and return it. `texts` contains the answers by question ID.
@@ -89,7 +89,7 @@ class Service:
         if not scenario.active:
             raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
         attempt = attempts.start(attempts.new_attempt_id(self.clock.random), user_id, scenario_id, self._now())
-        return self.db.run(design.start_attempt(stored(self._graded(attempt, scenario, texts))))
+        return self.db.run(design.start_attempt(to_stored(self._grade(attempt, scenario, texts))))
 
     def save(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
         """Save the answers of an attempt without submitting it. `texts` contains the answers by question ID.
@@ -123,7 +123,7 @@ class Service:
         if attempts.would_become_inactive(attempt, self._now()):
             attempts.final_answers(scenario, merged)  # rejected answers change nothing
             attempt = self._write(attempts.resume(attempt, self._now()), attempt)
-        return self._write(self._graded(attempt, scenario, merged), attempt)
+        return self._write(self._grade(attempt, scenario, merged), attempt)
 
     def abandon(self, user_id: str, attempt_id: str) -> StoredAttempt:
         """Abandon an attempt. Raises AttemptClosed unless the attempt is in progress."""
@@ -142,17 +142,17 @@ class Service:
             raise NotYoursError(f"Attempt {attempt_id} is another user's")
         return stored_attempt
 
-    def submitted(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
+    def submitted_attempts(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
         """Return a user's submitted attempts, newest first. Raises CursorError for an invalid cursor."""
         return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
-    def in_progress(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
+    def attempts_in_progress(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
         """Return a user's attempts in progress, most recently changed first. Raises CursorError for an
         invalid cursor.
         """
         return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
-    def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
+    def _grade(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
         """Return the completed attempt with the answers in `texts` and their evaluation.
 
         The attempt counts toward the limit on graded attempts even if the evaluator fails, because grading by a model
@@ -167,7 +167,7 @@ class Service:
 
     def _write(self, changed: Attempt, read: StoredAttempt) -> StoredAttempt:
         try:
-            return self.db.run(design.write_attempt(stored(changed, read.version)))
+            return self.db.run(design.write_attempt(to_stored(changed, read.version)))
         except (VersionConflictError, NotFoundError) as error:
             raise ConcurrentChangeError(f"Attempt {read.attempt_id} was changed by another request") from error
 
@@ -177,16 +177,16 @@ class Service:
         If an attempt is unreadable or cannot be abandoned, the other attempts are still abandoned, and an
         UnfinishedError with all errors is raised at the end. The next call tries the failed attempts again.
         """
-        given_up, failures = 0, list[RunError]()
-        inactive = self.db.iterate(design.inactive_attempts(self._now() - SILENCE), unreadable=failures.append)
+        abandoned, failures = 0, list[RunError]()
+        inactive = self.db.iterate(design.inactive_attempts(self._now() - INACTIVITY_LIMIT), unreadable=failures.append)
         for attempt in list(inactive):
             try:
-                given_up += self._abandon_if_inactive(attempt.attempt_id)
+                abandoned += self._abandon_if_inactive(attempt.attempt_id)
             except RunError as error:
                 failures.append(error)
         if failures:
-            raise UnfinishedError.from_errors(failures, given_up)
-        return given_up
+            raise UnfinishedError.from_errors(failures, abandoned)
+        return abandoned
 
     def _abandon_if_inactive(self, attempt_id: str) -> bool:
         current = self.db.run(design.attempt_by_id(attempt_id))
@@ -208,14 +208,14 @@ class Service:
             raise UnknownScenarioError(f"Unknown scenario {scenario_id}")
         return scenario
 
-    def on_offer(self, difficulty: Difficulty | None) -> list[StoredScenario]:
+    def active_scenarios(self, difficulty: Difficulty | None) -> list[StoredScenario]:
         """Return the active scenarios, easiest first. If `difficulty` is given, return only scenarios of this
         difficulty.
         """
         query = design.active_scenarios() if difficulty is None else design.scenarios_of_difficulty(difficulty)
         return list(self.db.iterate(query, unreadable=omit_unreadable))
 
-    def offer(self, scenario_id: str, active: bool) -> StoredScenario:
+    def set_active(self, scenario_id: str, active: bool) -> StoredScenario:
         """Activate or deactivate a scenario. Raises UnknownScenarioError if it does not exist."""
         return self.db.run(design.set_active(scenario_id, active, self.scenario(scenario_id).difficulty))
 
@@ -225,14 +225,14 @@ class Service:
         The method waits when it is throttled. With one write capacity unit, adding twenty scenarios takes almost a
         minute. Raises ThrottledError if a write is still throttled after several pauses.
         """
-        return sum(self._with_retries(scenario) for scenario in scenarios)
+        return sum(self._add_with_retries(scenario) for scenario in scenarios)
 
-    def _with_retries(self, scenario: Scenario) -> bool:
-        for _ in range(MAX_WAITS):
+    def _add_with_retries(self, scenario: Scenario) -> bool:
+        for _ in range(MAX_THROTTLE_PAUSES):
             try:
                 return self._add(scenario)
             except ThrottledError:
-                self.clock.wait(threading.Event(), THROTTLED_AGAIN_S)
+                self.clock.wait(threading.Event(), THROTTLE_PAUSE_S)
         return self._add(scenario)
 
     def _add(self, scenario: Scenario) -> bool:
@@ -267,10 +267,10 @@ class Service:
 
     def progress(self, user_id: str) -> list[Profile]:
         """Return a user's newest profiles for the progress chart, oldest first."""
-        page = self.history(user_id, HISTORY_OF_A_CHART, None)
+        page = self.history(user_id, MAX_CHART_PROFILES, None)
         # Snapshots of version 0.9 from the same second may be stored out of order.
         return sorted(page.items, key=lambda profile: profile.snapshot_key)
 
 
 def _current_profile(profile: Profile | UnversionedProfile) -> Profile:
-    return profile.upgraded() if isinstance(profile, UnversionedProfile) else profile
+    return profile.to_current() if isinstance(profile, UnversionedProfile) else profile

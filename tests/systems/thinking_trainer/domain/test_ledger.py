@@ -11,7 +11,7 @@ from tests.systems.thinking_trainer.builders import NOON, USER, attempt_id, comp
 from keyplan_systems.thinking_trainer.domain import attempts
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
 from keyplan_systems.thinking_trainer.domain.errors import AttemptConflict
-from keyplan_systems.thinking_trainer.domain.ledger import KEPT, Ledger, snapshots, with_attempt
+from keyplan_systems.thinking_trainer.domain.ledger import MAX_WINDOW_ATTEMPTS, Ledger, snapshots, with_attempt
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 
 ATTEMPTS = [completed(number, number % 5) for number in range(14)]
@@ -52,7 +52,7 @@ def test_the_key_of_the_snapshot_never_moves_back(order: list[Attempt]) -> None:
 
 
 def test_an_attempt_older_than_all_kept_ones_is_counted_but_not_kept() -> None:
-    many = [completed(number, number % 5) for number in range(KEPT + 1)]
+    many = [completed(number, number % 5) for number in range(MAX_WINDOW_ATTEMPTS + 1)]
     ledger = ledger_of(many[1:])
     later = with_attempt(ledger, many[0])
     assert later.window == ledger.window
@@ -94,7 +94,7 @@ def test_attempts_of_others_and_without_scores_are_rejected() -> None:
 
 
 def test_a_full_ledger_is_small_and_survives_a_json_round_trip() -> None:
-    ledger = ledger_of([completed(number, number % 5) for number in range(KEPT)])
+    ledger = ledger_of([completed(number, number % 5) for number in range(MAX_WINDOW_ATTEMPTS)])
     document = ledger.model_dump(mode="json", by_alias=True)
     assert Ledger.model_validate(document) == ledger
     assert len(orjson.dumps(document)) < 8_192

@@ -21,7 +21,7 @@ from keyplan_systems.thinking_trainer.domain.versions import (
     Kind,
     Step,
     read,
-    upgraded,
+    upgrade,
 )
 
 Item = Mapping[str, Any]
@@ -39,7 +39,7 @@ def test_tags_of_an_old_scenario_become_a_set_and_its_time_is_normalized() -> No
 
 @pytest.mark.parametrize("tags", [[], None, frozenset()])
 def test_an_old_scenario_without_tags_loses_the_attribute(tags: object) -> None:
-    assert "tags" not in upgraded(Kind.SCENARIO, old_scenario(tags=tags))
+    assert "tags" not in upgrade(Kind.SCENARIO, old_scenario(tags=tags))
     assert read_scenario(old_scenario(tags=tags)).tags == frozenset()
 
 
@@ -75,7 +75,7 @@ def test_an_old_profile_is_computed_again_from_the_scores_it_shows() -> None:
 def test_items_of_the_current_version_are_unchanged() -> None:
     attempt, profile = completed(1), snapshot(history(logic=[1, 2, 3]), 3)
     stored = attempt.model_dump(by_alias=True)
-    assert upgraded(Kind.ATTEMPT, stored) == stored
+    assert upgrade(Kind.ATTEMPT, stored) == stored
     assert read_attempt(stored) == attempt
     assert read_profile(profile.model_dump(by_alias=True)) == profile
     assert read_scenario(scenario().model_dump(mode="json", by_alias=True)) == scenario()
@@ -87,9 +87,9 @@ def test_items_of_the_current_version_are_unchanged() -> None:
 )
 def test_an_upgrade_does_not_modify_its_input_and_is_idempotent(kind: Kind, item: dict[str, Any]) -> None:
     before = repr(item)
-    once = upgraded(kind, item)
+    once = upgrade(kind, item)
     assert repr(item) == before
-    assert upgraded(kind, once) == once
+    assert upgrade(kind, once) == once
 
 
 @pytest.mark.parametrize("kind", list(Kind))
@@ -105,8 +105,8 @@ def test_steps_are_applied_in_order_from_the_items_version() -> None:
         return lambda item: {**item, "seen": (*item.get("seen", ()), name)}
 
     chain = {Kind.SCENARIO: (Step("0.9", "1.0", add("a")), Step("1.0", "1.1", add("b")), Step("1.1", "2.0", add("c")))}
-    assert upgraded(Kind.SCENARIO, {}, chain) == {"seen": ("a", "b", "c"), "schemaVersion": "2.0"}
-    assert upgraded(Kind.SCENARIO, {"schemaVersion": "1.1"}, chain)["seen"] == ("c",)
+    assert upgrade(Kind.SCENARIO, {}, chain) == {"seen": ("a", "b", "c"), "schemaVersion": "2.0"}
+    assert upgrade(Kind.SCENARIO, {"schemaVersion": "1.1"}, chain)["seen"] == ("c",)
 
 
 @pytest.mark.parametrize("version", ["1.1", "0.1", "", 1])

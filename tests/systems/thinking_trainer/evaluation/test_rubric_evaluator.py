@@ -53,14 +53,16 @@ def test_each_score_is_the_number_of_satisfied_checks_with_their_names() -> None
     assessment = RubricEvaluator().evaluate(given_submission)
     for entry in assessment.dimensions:
         checks = [check for check in CHECKS if check.dimension is entry.name]
-        assert entry.score == sum(reason == check.yes for check, reason in zip(checks, entry.rationale, strict=True))
+        assert entry.score == sum(
+            reason == check.text_if_met for check, reason in zip(checks, entry.rationale, strict=True)
+        )
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_each_dimension_has_four_checks_with_separate_reasons(dimension: Dimension) -> None:
     checks = [check for check in CHECKS if check.dimension is dimension]
     assert len(checks) == 4
-    assert len({check.yes for check in checks} | {check.no for check in checks}) == 8
+    assert len({check.text_if_met for check in checks} | {check.text_if_unmet for check in checks}) == 8
 
 
 ALIVE = [
@@ -97,8 +99,8 @@ def test_a_sentence_of_the_right_kind_raises_its_dimension(dimension: str, addit
 def test_every_check_can_pass_and_fail() -> None:
     texts = [THOROUGH, *(addition for _, addition in ALIVE)]
     measured = [Features(submission(text)) for text in texts]
-    assert [check.yes for check in CHECKS if not any(check.met(features) for features in measured)] == []
-    assert [check.no for check in CHECKS if check.met(Features(submission("")))] == []
+    assert [check.text_if_met for check in CHECKS if not any(check.is_met(features) for features in measured)] == []
+    assert [check.text_if_unmet for check in CHECKS if check.is_met(Features(submission("")))] == []
 
 
 def test_sweeping_words_cost_a_point() -> None:
@@ -114,7 +116,7 @@ def test_a_repeated_sentence_counts_once() -> None:
 
 def test_a_phrase_matches_whole_words_only() -> None:
     features = Features(submission("The mayor dates a sofa."))
-    assert features.different(("may", "data", "so")) == 0
+    assert features.count_phrases(("may", "data", "so")) == 0
 
 
 def test_one_unanswered_question_costs_relevance() -> None:
@@ -151,7 +153,7 @@ def test_adversarial_text_is_graded_like_any_other(text: str) -> None:
 )
 def test_every_phrase_is_found_in_a_text_that_contains_it(name: str) -> None:
     for phrase in getattr(lexicon, name):
-        assert Features(submission(f"Now {phrase} it.")).different((phrase,)) == 1, phrase
+        assert Features(submission(f"Now {phrase} it.")).count_phrases((phrase,)) == 1, phrase
 
 
 def test_a_submission_answers_at_least_one_question_of_its_scenario() -> None:

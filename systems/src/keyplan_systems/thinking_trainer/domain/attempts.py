@@ -37,10 +37,10 @@ Without this limit, ten answers of 10,000 four-byte characters each could take u
 questions and the evaluation, they would exceed the maximum item size of 409,600 bytes.
 """
 
-SILENCE = timedelta(hours=24)
+INACTIVITY_LIMIT = timedelta(hours=24)
 """Time without changes after which an attempt in progress is abandoned."""
 
-LONGEST_GRADING = timedelta(hours=1)
+MAX_GRADING_TIME = timedelta(hours=1)
 """Upper bound on the duration of grading. Three requests to a slow model, with pauses between them, take
 only minutes.
 """
@@ -77,7 +77,7 @@ class Answer(Record):
     word_count: int
 
     @model_validator(mode="after")
-    def _counted(self) -> Self:
+    def _check_word_count(self) -> Self:
         if self.word_count != word_count(self.answer):
             raise ValueError(f"wordCount is {self.word_count}, the answer has {word_count(self.answer)} words")
         return self
@@ -99,9 +99,9 @@ class Attempt(Record):
     schema_version: Literal["1.0"] = SCHEMA_VERSION
 
     @model_validator(mode="after")
-    def _complete_or_not(self) -> Self:
-        of_completed = (self.timestamp, self.evaluation, self.duration_seconds)
-        present = [value is not None for value in of_completed]
+    def _check_completion(self) -> Self:
+        completion_values = (self.timestamp, self.evaluation, self.duration_seconds)
+        present = [value is not None for value in completion_values]
         if self.status is Status.COMPLETED and not all(present):
             raise ValueError("a completed attempt has a timestamp, an evaluation and a duration")
         if self.status is not Status.COMPLETED and any(present):
@@ -121,9 +121,9 @@ def is_attempt_id(text: str) -> bool:
     return re.fullmatch(_UUID, text) is not None
 
 
-def new_attempt_id(chance: random.Random) -> str:
-    """Return a version 4 UUID that is generated with the random generator `chance`."""
-    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
+def new_attempt_id(generator: random.Random) -> str:
+    """Return a version 4 UUID that is generated with the random generator `generator`."""
+    return str(uuid.UUID(int=generator.getrandbits(128), version=4))
 
 
 def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
@@ -133,7 +133,7 @@ def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
     `texts` contains the answers by question ID. Raises AnswersRejected if answers are invalid. The error lists all
     problems.
     """
-    _refuse(_problems(scenario, texts))
+    _raise_if_invalid(_problems(scenario, texts))
     return _answers(scenario, texts)
 
 
@@ -153,7 +153,7 @@ def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
             problems.append(
                 f"the answer to {question.question_id} has {length} characters; {MIN_ANSWER_CHARACTERS} are the least"
             )
-    _refuse(problems)
+    _raise_if_invalid(problems)
     return _answers(scenario, texts)
 
 
@@ -182,7 +182,7 @@ def _problems(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
     return problems
 
 
-def _refuse(problems: list[str]) -> None:
+def _raise_if_invalid(problems: list[str]) -> None:
     if problems:
         raise AnswersRejected(tuple(problems))
 
@@ -217,7 +217,7 @@ def save(attempt: Attempt, answers: tuple[Answer, ...], now: datetime) -> Attemp
     attempt is in progress.
     """
     require_open(attempt, "saved")
-    return attempt.model_copy(update={"answers": answers, "touched_at": _later(attempt, now)})
+    return attempt.model_copy(update={"answers": answers, "touched_at": _later_time(attempt, now)})
 
 
 def resume(attempt: Attempt, now: datetime) -> Attempt:
@@ -225,7 +225,7 @@ def resume(attempt: Attempt, now: datetime) -> Attempt:
     is in progress.
     """
     require_open(attempt, "resumed")
-    return attempt.model_copy(update={"touched_at": _later(attempt, now)})
+    return attempt.model_copy(update={"touched_at": _later_time(attempt, now)})
 
 
 def submit(
@@ -241,38 +241,38 @@ def submit(
     the grading ended, which can be minutes later. Raises AttemptClosed unless the attempt is in progress.
     """
     require_open(attempt, "submitted")
-    submitted = _later(attempt, now)
-    evaluated = submitted if evaluated_at is None else max(instant(evaluated_at), submitted)
+    submission_time = _later_time(attempt, now)
+    evaluation_time = submission_time if evaluated_at is None else max(instant(evaluated_at), submission_time)
     return Attempt(
         attempt_id=attempt.attempt_id,
         user_id=attempt.user_id,
         scenario_id=attempt.scenario_id,
         status=Status.COMPLETED,
         started_at=attempt.started_at,
-        touched_at=submitted,
+        touched_at=submission_time,
         answers=answers,
-        timestamp=submitted,
-        evaluation=evaluation_of(assessment, evaluated),
-        duration_seconds=(submitted - attempt.started_at) // timedelta(seconds=1),
+        timestamp=submission_time,
+        evaluation=evaluation_of(assessment, evaluation_time),
+        duration_seconds=(submission_time - attempt.started_at) // timedelta(seconds=1),
     )
 
 
 def abandon(attempt: Attempt, now: datetime) -> Attempt:
     """Return the abandoned attempt with its answers. Raises AttemptClosed unless the attempt is in progress."""
     require_open(attempt, "abandoned")
-    return attempt.model_copy(update={"status": Status.ABANDONED, "touched_at": _later(attempt, now)})
+    return attempt.model_copy(update={"status": Status.ABANDONED, "touched_at": _later_time(attempt, now)})
 
 
 def is_inactive(attempt: Attempt, now: datetime) -> bool:
     """Return True if the sweeper should abandon the attempt, because it is in progress and has not changed for 24
     hours.
     """
-    return attempt.status is Status.IN_PROGRESS and instant(now) - attempt.touched_at >= SILENCE
+    return attempt.status is Status.IN_PROGRESS and instant(now) - attempt.touched_at >= INACTIVITY_LIMIT
 
 
 def would_become_inactive(attempt: Attempt, now: datetime) -> bool:
     """Return True if the attempt could become inactive during its grading, so that the sweeper might abandon it."""
-    return is_inactive(attempt, now + LONGEST_GRADING)
+    return is_inactive(attempt, now + MAX_GRADING_TIME)
 
 
 def require_open(attempt: Attempt, verb: str) -> None:
@@ -281,7 +281,7 @@ def require_open(attempt: Attempt, verb: str) -> None:
         raise AttemptClosed(attempt.attempt_id, attempt.status.value, verb)
 
 
-def _later(attempt: Attempt, now: datetime) -> datetime:
+def _later_time(attempt: Attempt, now: datetime) -> datetime:
     """Return the later of `now` and the time of the attempt's last change. The last change can be later than `now`,
     because the clocks of servers differ.
     """

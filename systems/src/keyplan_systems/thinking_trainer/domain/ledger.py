@@ -10,8 +10,8 @@ of up to 300,000 bytes each.
 
 The ledger contains more attempts than the window of a profile, because attempts can arrive late. A late attempt changes
 the snapshots of all attempts that were submitted after it, so `snapshots` returns these snapshots again. Therefore the
-snapshots do not depend on the order of arrival, as long as no attempt arrives after more than `KEPT - WINDOW` newer
-ones.
+snapshots do not depend on the order of arrival, as long as no attempt arrives after more than `MAX_WINDOW_ATTEMPTS -
+WINDOW` newer ones.
 
 `with_attempt` accepts the attempts in any order. If an attempt is delivered again, it is recognized only while it is in
 the ledger. Therefore a consumer marks each attempt as counted in the same transaction, on the condition that it is not
@@ -26,10 +26,10 @@ from pydantic import Field
 
 from .attempts import Attempt, UserId
 from .errors import AttemptConflict
-from .profiles import WINDOW, Profile, ScoredAttempt, profile_of, scored
+from .profiles import WINDOW, Profile, ScoredAttempt, profile_of, scored_attempt
 from .records import SCHEMA_VERSION, Record
 
-KEPT = 40
+MAX_WINDOW_ATTEMPTS = 40
 """Maximum number of attempts in a ledger, which contains a user's newest attempts. A profile is computed from the ten
 newest of them.
 """
@@ -40,7 +40,7 @@ class Ledger(Record):
 
     user_id: UserId
     attempt_count: int = Field(default=0, ge=0)
-    window: tuple[ScoredAttempt, ...] = Field(default=(), max_length=KEPT)
+    window: tuple[ScoredAttempt, ...] = Field(default=(), max_length=MAX_WINDOW_ATTEMPTS)
     schema_version: Literal["1.0"] = SCHEMA_VERSION
 
 
@@ -52,16 +52,16 @@ def with_attempt(ledger: Ledger, attempt: Attempt) -> Ledger:
     """
     if attempt.user_id != ledger.user_id:
         raise ValueError(f"attempt {attempt.attempt_id} belongs to another user than this ledger")
-    entry = scored(attempt)
-    for noted_attempt in ledger.window:
-        if noted_attempt.attempt_id == entry.attempt_id:
-            if noted_attempt != entry:
+    entry = scored_attempt(attempt)
+    for stored_attempt in ledger.window:
+        if stored_attempt.attempt_id == entry.attempt_id:
+            if stored_attempt != entry:
                 raise AttemptConflict(f"attempt {entry.attempt_id} was noted before with other scores")
             return ledger
     return Ledger(
         user_id=ledger.user_id,
         attempt_count=ledger.attempt_count + 1,
-        window=tuple(sorted((*ledger.window, entry), key=lambda attempt: attempt.scored_key)[-KEPT:]),
+        window=tuple(sorted((*ledger.window, entry), key=lambda attempt: attempt.scored_key)[-MAX_WINDOW_ATTEMPTS:]),
     )
 
 
@@ -81,8 +81,8 @@ def snapshots(ledger: Ledger, attempt_id: str) -> list[Profile]:
     return [
         profile_of(
             ledger.user_id,
-            ledger.window[max(0, place + 1 - WINDOW) : place + 1],
-            ledger.attempt_count - (len(ids) - 1 - place),
+            ledger.window[max(0, index + 1 - WINDOW) : index + 1],
+            ledger.attempt_count - (len(ids) - 1 - index),
         )
-        for place in newer
+        for index in newer
     ]

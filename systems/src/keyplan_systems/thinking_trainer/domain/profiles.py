@@ -38,10 +38,10 @@ from .statistics import deviation, mean, rounded, slope
 WINDOW = 10
 MAX_WEAKNESSES = 3
 MAX_IMPROVEMENTS = 3
-LEAST_FOR_TREND = 3
-LEAST_FOR_IMPROVEMENT = 4
+MIN_SCORES_FOR_TREND = 3
+MIN_SCORES_FOR_IMPROVEMENT = 4
 WEAK_BELOW = Fraction(2)
-STEEP = Fraction(1, 20)
+TREND_THRESHOLD = Fraction(1, 20)
 
 
 class Trend(StrEnum):
@@ -121,7 +121,7 @@ class ScoredAttempt(Record):
         return f"{iso(self.timestamp)}#{self.attempt_id}"
 
 
-def scored(attempt: Attempt) -> ScoredAttempt:
+def scored_attempt(attempt: Attempt) -> ScoredAttempt:
     """Return the scores of a completed attempt. Raises ValueError for any other attempt."""
     if attempt.timestamp is None or attempt.evaluation is None:
         raise ValueError(f"attempt {attempt.attempt_id} is {attempt.status.value} and has no scores")
@@ -139,17 +139,17 @@ def profile_of(user_id: str, window: Sequence[ScoredAttempt], attempt_count: int
 
     `attempt_count` is the total number of attempts that the user has completed, including older ones.
     """
-    scores = {name: [attempt.scores[place] for attempt in window] for place, name in enumerate(DIMENSIONS)}
-    weak = weaknesses(scores)
+    scores = {name: [attempt.scores[index] for attempt in window] for index, name in enumerate(DIMENSIONS)}
+    weakest = weaknesses(scores)
     return Profile(
         user_id=user_id,
         timestamp=window[-1].timestamp,
         source_attempt_id=window[-1].attempt_id,
         attempt_count=attempt_count,
         dimensions=tuple(statistics(name, scores[name]) for name in DIMENSIONS),
-        weaknesses=weak,
+        weaknesses=weakest,
         improvements=improvements(scores),
-        recommendations=recommended(weakness.dimension for weakness in weak),
+        recommendations=recommended(weakness.dimension for weakness in weakest),
         overall_average=rounded(mean([attempt.overall_score for attempt in window])),
     )
 
@@ -169,20 +169,20 @@ def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
 
 def trend(scores: Sequence[int]) -> Trend:
     """Return the trend of the scores, which are sorted oldest first. With fewer than three scores, it is stable."""
-    if len(scores) < LEAST_FOR_TREND:
+    if len(scores) < MIN_SCORES_FOR_TREND:
         return Trend.STABLE
     steepness = slope(scores)
-    if steepness > STEEP:
+    if steepness > TREND_THRESHOLD:
         return Trend.IMPROVING
-    return Trend.DECLINING if steepness < -STEEP else Trend.STABLE
+    return Trend.DECLINING if steepness < -TREND_THRESHOLD else Trend.STABLE
 
 
 def weaknesses(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Weakness, ...]:
     """Return up to three weak dimensions with the lowest averages, lowest first. Ties are in the rubric's order."""
     averages = {name: mean(scores[name]) for name in DIMENSIONS}
     own_mean = sum(averages.values(), Fraction(0)) / len(DIMENSIONS)
-    weak = [name for name in DIMENSIONS if averages[name] < own_mean or averages[name] < WEAK_BELOW]
-    lowest = sorted(weak, key=lambda name: averages[name])[:MAX_WEAKNESSES]
+    weak_dimensions = [name for name in DIMENSIONS if averages[name] < own_mean or averages[name] < WEAK_BELOW]
+    lowest = sorted(weak_dimensions, key=lambda name: averages[name])[:MAX_WEAKNESSES]
     return tuple(
         Weakness(dimension=name, score=rounded(averages[name]), gap=rounded(averages[name] - own_mean))
         for name in lowest
@@ -191,10 +191,10 @@ def weaknesses(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Weakness, ...
 
 def improvements(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Improvement, ...]:
     """Return up to three dimensions with the largest improvements, largest first. Ties are in the rubric's order."""
-    rises = {name: _halves(scores[name]) for name in DIMENSIONS if len(scores[name]) >= LEAST_FOR_IMPROVEMENT}
-    rising = [name for name, (before, after) in rises.items() if after > before]
-    largest = sorted(rising, key=lambda name: rises[name][0] - rises[name][1])[:MAX_IMPROVEMENTS]
-    return tuple(_improvement(name, *rises[name]) for name in largest)
+    halves = {name: _halves(scores[name]) for name in DIMENSIONS if len(scores[name]) >= MIN_SCORES_FOR_IMPROVEMENT}
+    improved = [name for name, (before, after) in halves.items() if after > before]
+    largest = sorted(improved, key=lambda name: halves[name][0] - halves[name][1])[:MAX_IMPROVEMENTS]
+    return tuple(_improvement(name, *halves[name]) for name in largest)
 
 
 def _improvement(name: Dimension, before: Fraction, after: Fraction) -> Improvement:

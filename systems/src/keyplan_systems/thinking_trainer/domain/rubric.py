@@ -47,7 +47,7 @@ WEIGHT_TENTHS: Mapping[Dimension, int] = {
 weights is 9.2.
 """
 
-_ORDER = {dimension: place for place, dimension in enumerate(DIMENSIONS)}
+_ORDER = {dimension: index for index, dimension in enumerate(DIMENSIONS)}
 
 Rationale = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_RATIONALE_CHARACTERS)]
 Feedback = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_FEEDBACK_CHARACTERS)]
@@ -62,17 +62,17 @@ class DimensionScore(Record):
     rationale: tuple[Rationale, ...] = Field(min_length=1, max_length=MAX_RATIONALES)
 
 
-def _all_eight(scores: tuple[DimensionScore, ...]) -> tuple[DimensionScore, ...]:
+def _check_dimensions(scores: tuple[DimensionScore, ...]) -> tuple[DimensionScore, ...]:
     """Return the scores in the rubric's order. Raises ValueError unless each dimension occurs exactly once."""
     names = [score.name for score in scores]
     missing = [name.value for name in DIMENSIONS if name not in names]
-    twice = sorted({name.value for name in names if names.count(name) > 1})
-    if missing or twice:
-        raise ValueError(f"each of the eight dimensions once: missing {missing}, more than once {twice}")
+    repeated = sorted({name.value for name in names if names.count(name) > 1})
+    if missing or repeated:
+        raise ValueError(f"each of the eight dimensions once: missing {missing}, more than once {repeated}")
     return tuple(sorted(scores, key=lambda score: _ORDER[score.name]))
 
 
-AllDimensions = Annotated[tuple[DimensionScore, ...], AfterValidator(_all_eight)]
+AllDimensions = Annotated[tuple[DimensionScore, ...], AfterValidator(_check_dimensions)]
 """Scores of all eight dimensions. They are sorted in the rubric's order, regardless of the order of the input."""
 
 
@@ -104,10 +104,10 @@ class Evaluation(Record):
     evaluated_at: Instant
 
     @model_validator(mode="after")
-    def _score_follows(self) -> Self:
-        due = overall_score(self.dimensions)
-        if self.overall_score != due:
-            raise ValueError(f"overallScore is {self.overall_score}, its dimensions give {due}")
+    def _check_overall_score(self) -> Self:
+        expected = overall_score(self.dimensions)
+        if self.overall_score != expected:
+            raise ValueError(f"overallScore is {self.overall_score}, its dimensions give {expected}")
         return self
 
     @property

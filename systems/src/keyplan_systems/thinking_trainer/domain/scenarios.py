@@ -44,7 +44,7 @@ class Question(Record):
     focus_areas: tuple[Dimension, ...] = Field(min_length=1, max_length=MAX_FOCUS_AREAS)
 
     @model_validator(mode="after")
-    def _focus_once(self) -> Self:
+    def _check_focus_areas(self) -> Self:
         if len(set(self.focus_areas)) != len(self.focus_areas):
             raise ValueError(f"question {self.question_id} names a focus area twice")
         return self
@@ -65,7 +65,7 @@ class Scenario(Record):
     schema_version: Literal["1.0"] = SCHEMA_VERSION
 
     @model_validator(mode="after")
-    def _ids_once(self) -> Self:
+    def _check_question_ids(self) -> Self:
         ids = [question.question_id for question in self.questions]
         if len(set(ids)) != len(ids):
             raise ValueError(f"scenario {self.scenario_id} uses a question id twice")

@@ -49,7 +49,7 @@ def slope(scores: Sequence[int]) -> Fraction:
     if n < 2:
         return Fraction(0)
     # Distances from the middle are doubled, so that every term is an integer.
-    steps = [2 * place - (n - 1) for place in range(n)]
+    steps = [2 * index - (n - 1) for index in range(n)]
     return Fraction(2 * sum(step * score for step, score in zip(steps, scores, strict=True)), sum(s * s for s in steps))
 
 

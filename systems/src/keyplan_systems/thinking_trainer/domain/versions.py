@@ -77,8 +77,8 @@ def _attempt_1_0(item: Item) -> Item:
     """
     timestamp = instant(item["timestamp"])
     answers = [dict(answer) | {"wordCount": word_count(answer["answer"])} for answer in item.get("answers", ())]
-    of_completed = ("timestamp", "evaluation", "durationSeconds")
-    fields = {name: value for name, value in item.items() if name not in of_completed}
+    completion_fields = ("timestamp", "evaluation", "durationSeconds")
+    fields = {name: value for name, value in item.items() if name not in completion_fields}
     fields |= {"answers": answers, "startedAt": iso(timestamp), "touchedAt": iso(timestamp)}
     if item["status"] != Status.COMPLETED:
         return fields
@@ -103,14 +103,14 @@ def _profile_1_0(item: Item) -> Item:
     """Recompute all statistics from the stored recent scores, except for the overall average, which is only rounded."""
     recent = {entry["name"]: [int(score) for score in entry["recentScores"]][-WINDOW:] for entry in item["dimensions"]}
     scores = {name: recent[name] for name in DIMENSIONS}
-    weak = profiles.weaknesses(scores)
+    weakest = profiles.weaknesses(scores)
     return dict(item) | {
         "timestamp": _canonical_time(item["timestamp"]),
         "sourceAttemptId": UNRECORDED_ATTEMPT,
         "dimensions": [_plain(profiles.statistics(name, scores[name])) for name in DIMENSIONS],
-        "weaknesses": [_plain(weakness) for weakness in weak],
+        "weaknesses": [_plain(weakness) for weakness in weakest],
         "improvements": [_plain(improvement) for improvement in profiles.improvements(scores)],
-        "recommendations": list(recommended(weakness.dimension for weakness in weak)),
+        "recommendations": list(recommended(weakness.dimension for weakness in weakest)),
         "overallAverage": rounded(Fraction(Decimal(str(item["overallAverage"])))),
     }
 
@@ -133,7 +133,7 @@ the last step ends at the current version.
 """
 
 
-def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEPS) -> dict[str, Any]:
+def upgrade(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEPS) -> dict[str, Any]:
     """Return the item in the current form of its type. An item that already has this form is returned unchanged.
 
     Raises ItemUnreadable if the item has an unknown version, or if a step cannot convert the item.
@@ -143,11 +143,11 @@ def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEP
         step = next((step for step in steps[kind] if step.before == version), None)
         if step is None:
             raise ItemUnreadable(f"{kind.value} of version {version!r}: an upgrade to the current form does not exist")
-        current = _validated(step, kind, current)
+        current = _apply_step(step, kind, current)
     return current
 
 
-def _validated(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
+def _apply_step(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
     try:
         return dict(step.change(item)) | {"schemaVersion": step.after}
     except KeyError as error:
@@ -159,6 +159,6 @@ def _validated(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
 def read(record: type[_R], kind: Kind, item: Item) -> _R:
     """Return the record for a stored item of any version. Raises ItemUnreadable if the item is invalid."""
     try:
-        return record.model_validate(upgraded(kind, item))
+        return record.model_validate(upgrade(kind, item))
     except ValidationError as error:
         raise ItemUnreadable(f"{kind.value} is not in the form of its version: {error}") from error

@@ -20,7 +20,7 @@ from .evaluator import Submission
 from .prompt import converse_request
 from .reply import ReplyUnusable, assessment_in
 
-WAITS_S = (1.0, 2.0)
+RETRY_PAUSES_S = (1.0, 2.0)
 """Pauses before the second and the third (last) attempt, in seconds."""
 
 MAX_CONCURRENT = 20
@@ -29,14 +29,14 @@ MAX_CONCURRENT = 20
 Each submission occupies one of the server's forty threads, which all requests share, until the model has replied.
 """
 
-PASSING_STATUSES = frozenset({408, 424, 429})
+TEMPORARY_STATUSES = frozenset({408, 424, 429})
 """HTTP status codes of temporary failures below 500: model timeout, model error, throttled, not ready. Codes of 500 and
 above also indicate temporary failures.
 
 Source: the errors of Converse in the Amazon Bedrock API reference.
 """
 
-REFUSING_STOPS = frozenset({"guardrail_intervened", "content_filtered"})
+REFUSAL_STOP_REASONS = frozenset({"guardrail_intervened", "content_filtered"})
 
 
 class ConverseClient(Protocol):
@@ -55,7 +55,7 @@ class BedrockEvaluator:
         self._client = client
         self._model_id = model_id
         self._wait = wait
-        self._free = threading.BoundedSemaphore(MAX_CONCURRENT)
+        self._slots = threading.BoundedSemaphore(MAX_CONCURRENT)
 
     def evaluate(self, submission: Submission) -> Assessment:
         """Return the model's assessment, after checking that it follows the rubric.
@@ -63,35 +63,37 @@ class BedrockEvaluator:
         Raises EvaluationRefused if the request is permanently rejected. Raises EvaluationUnavailable if three attempts
         failed, or immediately while MAX_CONCURRENT other submissions are being graded.
         """
-        if not self._free.acquire(blocking=False):
+        if not self._slots.acquire(blocking=False):
             raise EvaluationUnavailable(f"{self._model_id} is grading {MAX_CONCURRENT} others: try again later")
         try:
-            return self._evaluated(submission)
+            return self._evaluate_with_retries(submission)
         finally:
-            self._free.release()
+            self._slots.release()
 
-    def _evaluated(self, submission: Submission) -> Assessment:
-        trouble = ""
-        for pause in (*WAITS_S, None):
+    def _evaluate_with_retries(self, submission: Submission) -> Assessment:
+        previous_error = ""
+        for pause in (*RETRY_PAUSES_S, None):
             try:
-                return self._ask(submission, trouble)
+                return self._request_assessment(submission, previous_error)
             except ReplyUnusable as error:
-                trouble, last = str(error), f"the reply could not be used: {error}"
+                previous_error, last_error = str(error), f"the reply could not be used: {error}"
             except (ClientError, ConnectionError, HTTPClientError) as error:
                 _raise_if_permanent(error, self._model_id)
-                last = str(error)
+                last_error = str(error)
             except BotoCoreError as error:
                 raise EvaluationRefused(f"{self._model_id} could not be asked: {error}") from error
             if pause is not None:
                 self._wait(pause)
-        raise EvaluationUnavailable(f"{self._model_id} gave no usable answer in {len(WAITS_S) + 1} tries: {last}")
+        raise EvaluationUnavailable(
+            f"{self._model_id} gave no usable answer in {len(RETRY_PAUSES_S) + 1} tries: {last_error}"
+        )
 
-    def _ask(self, submission: Submission, trouble: str) -> Assessment:
-        reply = self._client.converse(**converse_request(self._model_id, submission, trouble))
-        stop = reply.get("stopReason")
-        if stop in REFUSING_STOPS:
-            raise EvaluationRefused(f"{self._model_id} stopped with {stop}")
-        if stop == "max_tokens":
+    def _request_assessment(self, submission: Submission, previous_error: str) -> Assessment:
+        reply = self._client.converse(**converse_request(self._model_id, submission, previous_error))
+        stop_reason = reply.get("stopReason")
+        if stop_reason in REFUSAL_STOP_REASONS:
+            raise EvaluationRefused(f"{self._model_id} stopped with {stop_reason}")
+        if stop_reason == "max_tokens":
             raise ReplyUnusable("it was cut off before its end; be briefer")
         return assessment_in(_text(reply), self._model_id)
 
@@ -108,7 +110,7 @@ def _raise_if_permanent(error: ClientError | ConnectionError | HTTPClientError, 
         return
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
     code = error.response.get("Error", {}).get("Code", "")
-    if status < 500 and status not in PASSING_STATUSES and code != "ThrottlingException":
+    if status < 500 and status not in TEMPORARY_STATUSES and code != "ThrottlingException":
         raise EvaluationRefused(f"{model_id} refused: {error}") from error
 
 

@@ -9,7 +9,7 @@ from ..domain.rubric import Dimension
 from . import lexicon
 from .features import Features
 
-ENOUGH_WORDS = 40
+MIN_WORDS = 40
 """Minimum number of words for checks that are met if something is absent, such as sweeping words. Shorter answers do
 not meet these checks.
 """
@@ -17,20 +17,20 @@ not meet these checks.
 
 @dataclass(frozen=True)
 class Check:
-    """A check of a submission. The score is explained with the text `yes` if the check is met, and with `no` if it is
-    not.
+    """A check of a submission. The score is explained with the text `text_if_met` if the check is met, and with
+    `text_if_unmet` if it is not.
     """
 
     dimension: Dimension
-    met: Callable[[Features], bool]
-    yes: str
-    no: str
+    is_met: Callable[[Features], bool]
+    text_if_met: str
+    text_if_unmet: str
 
 
 CHECKS: tuple[Check, ...] = (
     Check(
         Dimension.CLARITY,
-        lambda f: f.word_count >= ENOUGH_WORDS and 6 <= f.words_per_sentence <= 28,
+        lambda f: f.word_count >= MIN_WORDS and 6 <= f.words_per_sentence <= 28,
         "Sentences are on average 6 to 28 words long",
         "Sentences are too short or too long on average (6 to 28 words read well), or there is too little text",
     ),
@@ -42,13 +42,13 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         Dimension.CLARITY,
-        lambda f: f.different(lexicon.DEFINITIONS) >= 1,
+        lambda f: f.count_phrases(lexicon.DEFINITIONS) >= 1,
         "Says what a term or a statement means",
         "No term is defined or put in other words",
     ),
     Check(
         Dimension.CLARITY,
-        lambda f: f.has_blocks or f.different(lexicon.SIGNPOSTS) >= 2,
+        lambda f: f.has_blocks or f.count_phrases(lexicon.SIGNPOSTS) >= 2,
         "The text is ordered by signposts, paragraphs or a list",
         "Nothing shows the order of the thoughts: no signposts, paragraphs or list",
     ),
@@ -72,37 +72,37 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         Dimension.RELEVANCE,
-        lambda f: min(f.target_met) >= 0.5,
+        lambda f: min(f.target_ratios) >= 0.5,
         "Every answer has at least half the length asked for",
         "At least one answer has less than half the length asked for",
     ),
     Check(
         Dimension.LOGIC,
-        lambda f: f.sentences_with(lexicon.REASONS) >= 2,
+        lambda f: f.count_sentences_with(lexicon.REASONS) >= 2,
         "Reasons are given in two or more sentences",
         "Fewer than two sentences give a reason",
     ),
     Check(
         Dimension.LOGIC,
-        lambda f: f.different(lexicon.CONCLUSIONS) >= 1,
+        lambda f: f.count_phrases(lexicon.CONCLUSIONS) >= 1,
         "A conclusion is drawn in so many words",
         "No conclusion is marked as following from what was said",
     ),
     Check(
         Dimension.LOGIC,
-        lambda f: f.sentences_with(lexicon.CONDITIONS) >= 1,
+        lambda f: f.count_sentences_with(lexicon.CONDITIONS) >= 1,
         "Conditions are spelled out (if, unless)",
         "Nothing is put under a condition",
     ),
     Check(
         Dimension.LOGIC,
-        lambda f: len(f.sentences) >= 4 and 3 * f.sentences_with(lexicon.CONNECTIVES) >= len(f.sentences),
+        lambda f: len(f.sentences) >= 4 and 3 * f.count_sentences_with(lexicon.CONNECTIVES) >= len(f.sentences),
         "A third or more of the sentences are linked by connectives",
         "Sentences mostly stand side by side without a connective",
     ),
     Check(
         Dimension.EVIDENCE,
-        lambda f: f.different(lexicon.EVIDENCE) >= 2,
+        lambda f: f.count_phrases(lexicon.EVIDENCE) >= 2,
         "Speaks of data, studies, records or the like in two ways or more",
         "Hardly speaks of what would count as evidence",
     ),
@@ -114,67 +114,67 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         Dimension.EVIDENCE,
-        lambda f: f.different(lexicon.EVIDENCE_QUALITY) >= 1,
+        lambda f: f.count_phrases(lexicon.EVIDENCE_QUALITY) >= 1,
         "Asks how good the evidence is (source, sample, bias)",
         "Does not ask how good the evidence is",
     ),
     Check(
         Dimension.EVIDENCE,
-        lambda f: f.different(lexicon.ATTRIBUTIONS) >= 1,
+        lambda f: f.count_phrases(lexicon.ATTRIBUTIONS) >= 1,
         "Gives an example or says where a statement comes from",
         "Gives no example and names no source",
     ),
     Check(
         Dimension.ASSUMPTIONS,
-        lambda f: f.different(lexicon.ASSUMPTIONS) >= 1,
+        lambda f: f.count_phrases(lexicon.ASSUMPTIONS) >= 1,
         "Speaks of what is assumed",
         "Does not name anything as an assumption",
     ),
     Check(
         Dimension.ASSUMPTIONS,
-        lambda f: f.sentences_with(lexicon.ASSUMPTIONS) >= 2,
+        lambda f: f.count_sentences_with(lexicon.ASSUMPTIONS) >= 2,
         "Two or more sentences deal with assumptions",
         "Fewer than two sentences deal with assumptions",
     ),
     Check(
         Dimension.ASSUMPTIONS,
-        lambda f: f.different(lexicon.DEPENDENCIES) >= 1,
+        lambda f: f.count_phrases(lexicon.DEPENDENCIES) >= 1,
         "Says what an argument rests on or where it stops holding",
         "Does not say what an argument rests on or where it stops holding",
     ),
     Check(
         Dimension.ASSUMPTIONS,
-        lambda f: f.different(lexicon.ASSUMPTIONS) >= 1 and f.different(lexicon.TESTS) >= 1,
+        lambda f: f.count_phrases(lexicon.ASSUMPTIONS) >= 1 and f.count_phrases(lexicon.TESTS) >= 1,
         "Proposes to test or check what is assumed",
         "Proposes no test of what is assumed",
     ),
     Check(
         Dimension.ALTERNATIVES,
-        lambda f: f.different(lexicon.ALTERNATIVES) >= 1,
+        lambda f: f.count_phrases(lexicon.ALTERNATIVES) >= 1,
         "Names another explanation or option",
         "Names no other explanation or option",
     ),
     Check(
         Dimension.ALTERNATIVES,
-        lambda f: f.sentences_with(lexicon.ALTERNATIVES) >= 2,
+        lambda f: f.count_sentences_with(lexicon.ALTERNATIVES) >= 2,
         "Two or more sentences deal with alternatives",
         "Fewer than two sentences deal with alternatives",
     ),
     Check(
         Dimension.ALTERNATIVES,
-        lambda f: f.different(lexicon.OBJECTIONS) >= 1,
+        lambda f: f.count_phrases(lexicon.OBJECTIONS) >= 1,
         "Lets the other side speak",
         "Lets no objection speak",
     ),
     Check(
         Dimension.ALTERNATIVES,
-        lambda f: f.different(lexicon.WEIGHING) >= 1,
+        lambda f: f.count_phrases(lexicon.WEIGHING) >= 1,
         "Weighs one possibility against another",
         "Does not weigh one possibility against another",
     ),
     Check(
         Dimension.QUANTITATIVE,
-        lambda f: f.figure_count >= 1 or f.different(lexicon.NUMBER_WORDS) >= 1,
+        lambda f: f.figure_count >= 1 or f.count_phrases(lexicon.NUMBER_WORDS) >= 1,
         "Uses numbers",
         "Uses no numbers",
     ),
@@ -186,38 +186,39 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         Dimension.QUANTITATIVE,
-        lambda f: f.different(lexicon.ESTIMATES) >= 2,
+        lambda f: f.count_phrases(lexicon.ESTIMATES) >= 2,
         "Speaks of rates, averages or estimates in two ways or more",
         "Hardly speaks of rates, averages or estimates",
     ),
     Check(
         Dimension.QUANTITATIVE,
-        lambda f: f.has_sum or f.different(lexicon.ARITHMETIC) >= 1,
+        lambda f: f.has_calculation or f.count_phrases(lexicon.ARITHMETIC) >= 1,
         "Calculates something",
         "Calculates nothing",
     ),
     Check(
         Dimension.HUMILITY,
-        lambda f: f.sentences_with(lexicon.HEDGES) >= 2,
+        lambda f: f.count_sentences_with(lexicon.HEDGES) >= 2,
         "Two or more sentences leave room for doubt",
         "Fewer than two sentences leave room for doubt",
     ),
     Check(
         Dimension.HUMILITY,
-        lambda f: f.different(lexicon.UNKNOWNS) >= 1,
+        lambda f: f.count_phrases(lexicon.UNKNOWNS) >= 1,
         "Says what is not known",
         "Does not say what is not known",
     ),
     Check(
         Dimension.HUMILITY,
-        lambda f: f.different(lexicon.CALIBRATION) >= 1,
+        lambda f: f.count_phrases(lexicon.CALIBRATION) >= 1,
         "Says how sure the answer is, or what would change it",
         "Does not say how sure the answer is, or what would change it",
     ),
     Check(
         Dimension.HUMILITY,
         lambda f: (
-            f.word_count >= ENOUGH_WORDS and f.sentences_with(lexicon.SWEEPING) <= f.sentences_with(lexicon.HEDGES)
+            f.word_count >= MIN_WORDS
+            and f.count_sentences_with(lexicon.SWEEPING) <= f.count_sentences_with(lexicon.HEDGES)
         ),
         "Sweeping words (always, obviously, proves) do not outnumber the careful ones",
         "Sweeping words (always, obviously, proves) outnumber the careful ones, or there is too little text",

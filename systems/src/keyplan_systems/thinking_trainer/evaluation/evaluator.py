@@ -22,9 +22,9 @@ class Submission:
 
     def __post_init__(self) -> None:
         question_ids = {question.question_id for question in self.scenario.questions}
-        strange = [answer.question_id for answer in self.answers if answer.question_id not in question_ids]
-        if strange or not self.answers:
-            raise ValueError(f"scenario {self.scenario.scenario_id}: answers to {strange or 'no question at all'}")
+        unknown_ids = [answer.question_id for answer in self.answers if answer.question_id not in question_ids]
+        if unknown_ids or not self.answers:
+            raise ValueError(f"scenario {self.scenario.scenario_id}: answers to {unknown_ids or 'no question at all'}")
 
     @property
     def pairs(self) -> tuple[tuple[Question, str], ...]:

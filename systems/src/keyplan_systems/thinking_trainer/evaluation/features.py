@@ -29,12 +29,12 @@ def words_of(text: str) -> tuple[str, ...]:
     """Return the case-folded words and numbers in a text. Curly apostrophes and dashes are treated as straight
     apostrophes and hyphens.
     """
-    return tuple(_WORD.findall(_straight(text).casefold()))
+    return tuple(_WORD.findall(_straighten(text).casefold()))
 
 
 def sentences_of(text: str) -> tuple[str, ...]:
     """Return the sentences of a text in order, except those without words. A line break also ends a sentence."""
-    return tuple(part for part in _SENTENCE_END.split(_straight(text)) if words_of(part))
+    return tuple(part for part in _SENTENCE_END.split(_straighten(text)) if words_of(part))
 
 
 def stems_of(text: str) -> frozenset[str]:
@@ -49,7 +49,7 @@ def figures_of(text: str) -> tuple[str, ...]:
     return tuple(figure.replace(",", "") for figure in _FIGURE.findall(text))
 
 
-def _straight(text: str) -> str:
+def _straighten(text: str) -> str:
     return text.translate({0x2018: "'", 0x2019: "'", 0x2010: "-", 0x2011: "-"})
 
 
@@ -103,14 +103,14 @@ class Features:
         return len(set(figures_of(self.text)))
 
     @cached_property
-    def has_sum(self) -> bool:
+    def has_calculation(self) -> bool:
         """Whether two numbers are joined by an arithmetic operator."""
         return _SUM.search(self.text) is not None
 
     @cached_property
     def question_overlap(self) -> tuple[float, ...]:
         """For each answer, the proportion of the question's words that the answer contains, from 0 to 1."""
-        return tuple(_part(stems_of(question.text), stems_of(text)) for question, text in self.submission.pairs)
+        return tuple(_proportion(stems_of(question.text), stems_of(text)) for question, text in self.submission.pairs)
 
     @cached_property
     def scenario_words_used(self) -> int:
@@ -118,7 +118,7 @@ class Features:
         return len(stems_of(self.submission.scenario.description) & stems_of(self.text))
 
     @cached_property
-    def target_met(self) -> tuple[float, ...]:
+    def target_ratios(self) -> tuple[float, ...]:
         """For each answer, its number of words divided by the requested number of words. The result can be greater than
         1.
         """
@@ -134,22 +134,22 @@ class Features:
             return True
         return bool(_runs(words_of(description)) & _runs(words_of(self.text)))
 
-    def different(self, phrases: Iterable[str]) -> int:
+    def count_phrases(self, phrases: Iterable[str]) -> int:
         """Return how many of the phrases the answers contain. Each phrase counts once."""
         return sum(any(f" {phrase} " in line for line in self._lines) for phrase in phrases)
 
-    def sentences_with(self, phrases: Iterable[str]) -> int:
+    def count_sentences_with(self, phrases: Iterable[str]) -> int:
         """Return the number of distinct sentences that contain at least one of the phrases."""
-        sought = [f" {phrase} " for phrase in phrases]
-        return sum(any(phrase in line for phrase in sought) for line in self._lines)
+        padded_phrases = [f" {phrase} " for phrase in phrases]
+        return sum(any(phrase in line for phrase in padded_phrases) for line in self._lines)
 
 
 def _has_blank_line(text: str) -> bool:
     return any(not line.strip() for line in text.strip().splitlines())
 
 
-def _part(question_stems: frozenset[str], answered: frozenset[str]) -> float:
-    return len(question_stems & answered) / len(question_stems) if question_stems else 1.0
+def _proportion(question_stems: frozenset[str], answer_stems: frozenset[str]) -> float:
+    return len(question_stems & answer_stems) / len(question_stems) if question_stems else 1.0
 
 
 def _runs(words: tuple[str, ...]) -> set[tuple[str, ...]]:

@@ -42,11 +42,13 @@ SYSTEM_PROMPT = "\n".join(
 )
 
 
-def converse_request(model_id: str, submission: Submission, trouble: str = "") -> dict[str, Any]:
-    """Return the arguments of one Converse call. `trouble` is the reason why the previous reply was unusable."""
+def converse_request(model_id: str, submission: Submission, previous_error: str = "") -> dict[str, Any]:
+    """Return the arguments of one Converse call. `previous_error` is the reason why the previous reply was unusable."""
     blocks = [{"text": json.dumps(_submission(submission), ensure_ascii=False, indent=1)}]
-    if trouble:
-        blocks.append({"text": f"An earlier reply could not be used: {trouble}. Reply with the JSON object only."})
+    if previous_error:
+        blocks.append(
+            {"text": f"An earlier reply could not be used: {previous_error}. Reply with the JSON object only."}
+        )
     return {
         "modelId": model_id,
         "system": [{"text": SYSTEM_PROMPT}],

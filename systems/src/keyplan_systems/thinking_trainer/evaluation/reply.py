@@ -22,7 +22,7 @@ from ..domain.rubric import (
 )
 
 MAX_REPLY_CHARACTERS = 100_000
-MAX_OPENINGS = 200
+MAX_OBJECT_STARTS = 200
 """Maximum number of opening braces that are tried as the start of a JSON object. The limit prevents a reply with many
 braces from stalling the evaluator.
 """
@@ -64,7 +64,7 @@ class _Reply(BaseModel):
     feedback: Annotated[Feedback, _cut(MAX_FEEDBACK_CHARACTERS)]
 
 
-class _Graded(BaseModel):
+class _DimensionScores(BaseModel):
     """The dimensions in a reply, in which each of the eight dimensions must occur exactly once."""
 
     dimensions: AllDimensions
@@ -82,10 +82,10 @@ def assessment_in(text: str, model_id: str) -> Assessment:
         raise ReplyUnusable("it holds no JSON object with 'dimensions'")
     try:
         reply = _Reply.model_validate(candidate)
-        graded = _Graded(dimensions=tuple(_score(entry) for entry in reply.dimensions))
+        result = _DimensionScores(dimensions=tuple(_score(entry) for entry in reply.dimensions))
     except ValidationError as error:
         raise ReplyUnusable(_first_findings(error)) from error
-    return Assessment(dimensions=graded.dimensions, feedback=reply.feedback, model_id=model_id)
+    return Assessment(dimensions=result.dimensions, feedback=reply.feedback, model_id=model_id)
 
 
 def _score(entry: _Dimension) -> DimensionScore:
@@ -96,14 +96,14 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
     """Yield the outermost JSON objects in a text, in order."""
     decoder = json.JSONDecoder()
     end = 0
-    for _ in range(MAX_OPENINGS):
-        place = text.find("{", end)
-        if place < 0:
+    for _ in range(MAX_OBJECT_STARTS):
+        start = text.find("{", end)
+        if start < 0:
             return
         try:
-            parsed, end = decoder.raw_decode(text, place)
+            parsed, end = decoder.raw_decode(text, start)
         except (json.JSONDecodeError, RecursionError):
-            end = place + 1
+            end = start + 1
         else:
             yield parsed
 

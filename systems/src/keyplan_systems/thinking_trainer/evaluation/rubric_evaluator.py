@@ -44,11 +44,11 @@ class RubricEvaluator:
 
 
 def _score(dimension: Dimension, features: Features) -> DimensionScore:
-    results = [(check, check.met(features)) for check in CHECKS if check.dimension is dimension]
+    results = [(check, check.is_met(features)) for check in CHECKS if check.dimension is dimension]
     return DimensionScore(
         name=dimension,
         score=sum(is_met for _, is_met in results),
-        rationale=tuple(check.yes if is_met else check.no for check, is_met in results),
+        rationale=tuple(check.text_if_met if is_met else check.text_if_unmet for check, is_met in results),
     )
 
 

@@ -26,13 +26,13 @@ def scenarios_in(folder: Traversable) -> tuple[Scenario, ...]:
     files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".json")), key=lambda file: file.name)
     if not files:
         raise ScenarioFileInvalid(f"{folder} contains no scenario: it has no .json file")
-    scenarios, problems = _loaded(files)
+    scenarios, problems = _load_all(files)
     if problems:
         raise ScenarioFileInvalid("\n".join(problems))
     return tuple(sorted(scenarios, key=lambda scenario: (difficulty_key(scenario.difficulty), scenario.scenario_id)))
 
 
-def _loaded(files: Iterable[Traversable]) -> tuple[list[Scenario], list[str]]:
+def _load_all(files: Iterable[Traversable]) -> tuple[list[Scenario], list[str]]:
     scenarios, problems = [], []
     for file in files:
         try:
