@@ -167,14 +167,14 @@ def demo(  # noqa: PLR0917 - one parameter per option, given by name
 
     With --browser, the scenario runs in the systems' web pages, slowly enough to follow.
     """
-    from keyplan_systems.up.demo import Show  # noqa: PLC0415 - loaded when run
+    from keyplan_systems.up.demo import BrowserSettings  # noqa: PLC0415 - loaded when run
     from keyplan_systems.up.demo import demo as play  # noqa: PLC0415
     from keyplan_systems.up.launch import UpError  # noqa: PLC0415
 
-    show = Show(pace, headless) if browser or headless else None
-    stays = sys.stdout.isatty() if stay is None else stay
+    browser_settings = BrowserSettings(pace, headless) if browser or headless else None
+    keep_running = sys.stdout.isatty() if stay is None else stay
     try:
-        play(url, folder, system or [], typer.echo, stays=stays, show=show)
+        play(url, folder, system or [], typer.echo, keep_running=keep_running, browser_settings=browser_settings)
     except UpError as error:
         raise refusal(f"keyplan demo: {error}", code=1) from None
 

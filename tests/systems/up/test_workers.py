@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from keyplan.clock import ManualClock
-from keyplan_systems.up.workers import State, Workers
+from keyplan_systems.up.workers import Workers, WorkerState
 from keyplan_systems.web.system import UnfinishedError, Worker
 
 
@@ -24,7 +24,7 @@ def test_remaining_work_is_done_before_the_workers_stop() -> None:
     workers.start()
     assert workers.stop()
     assert not left
-    assert workers.states[0].done == 100
+    assert workers.states[0].completed == 100
 
 
 def test_started_workers_can_be_stopped_if_no_more_threads_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_a_worker_that_fails_partly_continues_with_the_rest_immediately() -> Non
     workers.start()
     assert done.wait(60)  # a pause after each failure would add up to hours
     assert workers.stop()
-    assert workers.states[0].done == 300
+    assert workers.states[0].completed == 300
     assert workers.states[0].failures >= 100
 
 
@@ -91,7 +91,7 @@ def test_a_worker_that_fails_partly_continues_with_the_rest_immediately() -> Non
 def test_a_partly_failing_worker_delays_the_rest_by_seconds_only(
     is_unfinished: bool, every_s: float, pause_s: float
 ) -> None:
-    state = State(Worker("stumbles", lambda: 0, every_s=every_s), failures=1000, is_unfinished=is_unfinished)
+    state = WorkerState(Worker("stumbles", lambda: 0, every_s=every_s), failures=1000, is_unfinished=is_unfinished)
     assert Workers([state.worker])._pause_s(state) == pause_s
 
 
@@ -111,13 +111,13 @@ def test_a_worker_is_behind_since_it_last_had_no_work() -> None:
     workers = Workers([Worker("steps", todo.pop, every_s=1.0)], clock)
     (state,) = workers.states
     assert workers.lag_s(state) is None
-    workers._once(state)
+    workers._run_once(state)
     clock.advance(4)
     assert workers.lag_s(state) == 0.0
-    workers._once(state)
+    workers._run_once(state)
     clock.advance(16)
     assert workers.lag_s(state) == 20.0
-    workers._once(state)
+    workers._run_once(state)
     assert workers.lag_s(state) == 0.0
     state.failures = 1
     clock.advance(3)

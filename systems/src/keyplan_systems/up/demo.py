@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Show:
+class BrowserSettings:
     """Settings for running the demo in a browser."""
 
     pace_s: float = 1.0
@@ -37,29 +37,29 @@ def demo(
     names: Sequence[str],
     say: Say,
     *,
-    stays: bool = False,
-    show: Show | None = None,
+    keep_running: bool = False,
+    browser_settings: BrowserSettings | None = None,
 ) -> None:
     """Run the demo of the systems with the given names, or of all systems if `names` is empty. If `url` is None, start
     the systems first, with a temporary data folder.
 
-    If `stays` is True, the systems that this function started keep running until Ctrl-C. If `show` is given, the demo
-    runs in a browser instead of through the APIs. Raises UpError if the server does not respond or if a response is
-    unexpected.
+    If `keep_running` is True, the systems that this function started keep running until Ctrl-C. If `browser_settings`
+    is given, the demo runs in a browser instead of through the APIs. Raises UpError if the server does not respond or
+    if a response is unexpected.
     """
     with ExitStack() as stack:
-        folder_kept = None if url is None else folder  # a temporary folder is deleted after the demo
+        persistent_folder = None if url is None else folder  # a temporary folder is deleted after the demo
         is_own = url is None
         if url is None:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="keyplan-demo-")))
             host = prepare(Settings(folder, systems=tuple(names)), stack, lambda _line: None)
             url = stack.enter_context(Running(host)).url
             stack.callback(host.workers.stop)
-        elif folder is None and show is None:
+        elif folder is None and browser_settings is None:
             raise UpError("name the folder of the running `keyplan up` too: its key signs the tokens")
-        systems = _running(url, names)
-        if show is not None:
-            _show(show, url, systems, say)
+        systems = _running_systems(url, names)
+        if browser_settings is not None:
+            _play_in_browser(browser_settings, url, systems, say)
             return
         assert folder is not None, "given, or temporary"
         for system in systems:
@@ -68,11 +68,11 @@ def demo(
                     f"{url}/{system.name}",
                     _tokens(folder),
                     lambda line: say(f"   {line}"),
-                    folder_kept,
-                    has_links=stays or not is_own,
+                    persistent_folder,
+                    has_links=keep_running or not is_own,
                 )
                 _play(system, stage, folder, say)
-        if is_own and stays:
+        if is_own and keep_running:
             say(f"the systems keep running at {url}; sign in with one click; stop with Ctrl-C")
             with suppress(KeyboardInterrupt):
                 Event().wait()
@@ -89,13 +89,13 @@ def _play(system: System, stage: DemoStage, folder: Path, say: Say) -> None:
         raise UpError(f"{system.title} failed, or {folder} is not its folder: {error}") from error
 
 
-def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
+def _play_in_browser(browser_settings: BrowserSettings, url: str, systems: Sequence[System], say: Say) -> None:
     """Run the demo of each system in a browser. Raises UpError if a demo fails.
 
     The windows of the last system stay open until the user closes them.
     """
     try:
-        with start_browser(headless=show.headless) as browser:
+        with start_browser(headless=browser_settings.headless) as browser:
             from playwright.sync_api import Error  # noqa: PLC0415 - `start_browser` has checked that it is installed
 
             tour = None
@@ -109,12 +109,12 @@ def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
                         url,
                         system.name,
                         lambda line: say(f"   {line}"),
-                        show.pace_s,
-                        has_windows=not show.headless,
+                        browser_settings.pace_s,
+                        has_windows=not browser_settings.headless,
                     )
                     assert system.tour is not None, "of those with a tour"
                     system.tour(tour)
-                if tour is not None and not show.headless:
+                if tour is not None and not browser_settings.headless:
                     say("close the windows to end the demo")
                     tour.wait_until_closed()
             except Error as error:
@@ -128,15 +128,15 @@ def _show(show: Show, url: str, systems: Sequence[System], say: Say) -> None:
         raise UpError(str(error)) from error
 
 
-def _running(url: str, names: Sequence[str]) -> list[System]:
+def _running_systems(url: str, names: Sequence[str]) -> list[System]:
     try:
-        running = httpx.get(f"{url}/health", timeout=10).json()["systems"]
+        running_names = httpx.get(f"{url}/health", timeout=10).json()["systems"]
     except (httpx.HTTPError, ValueError, KeyError) as error:
         raise UpError(f"no `keyplan up` answers at {url}: start it, or leave --url out ({error})") from error
-    unknown = [name for name in names if name not in running]
+    unknown = [name for name in names if name not in running_names]
     if unknown:
-        raise UpError(f"{', '.join(unknown)} does not run at {url}; available: {', '.join(running)}")
-    return [registry.load(name) for name in names or running]
+        raise UpError(f"{', '.join(unknown)} does not run at {url}; available: {', '.join(running_names)}")
+    return [registry.load(name) for name in names or running_names]
 
 
 def _tokens(folder: Path) -> Callable[..., str]:

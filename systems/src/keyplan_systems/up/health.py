@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from keyplan_systems.up.workers import State, Workers
+from keyplan_systems.up.workers import Workers, WorkerState
 from keyplan_systems.web.health import checks_of, run_checks
 from keyplan_systems.web.system import BuiltSystem
 
@@ -31,7 +31,7 @@ class SystemHealth:
     """
 
     @classmethod
-    async def of(cls, built: BuiltSystem, workers: Workers) -> SystemHealth:
+    async def check(cls, built: BuiltSystem, workers: Workers) -> SystemHealth:
         """Run the health checks of a system, and return their results together with the states of its workers."""
         checks = await run_checks(checks_of(built.app))
         states = [state for state in workers.states if state.worker in built.workers]
@@ -44,7 +44,7 @@ class SystemHealth:
 
 async def health_of_all(systems: Iterable[BuiltSystem], workers: Workers) -> list[SystemHealth]:
     """Return the health of each system, in the same order. All health checks run concurrently."""
-    return await asyncio.gather(*(SystemHealth.of(built, workers) for built in systems))
+    return await asyncio.gather(*(SystemHealth.check(built, workers) for built in systems))
 
 
 def overall(systems: Sequence[SystemHealth]) -> Status:
@@ -55,16 +55,16 @@ def overall(systems: Sequence[SystemHealth]) -> Status:
     return statuses.pop() if len(statuses) == 1 else "degraded"
 
 
-def _status(is_api_failing: bool, workers: Iterable[State]) -> Status:
+def _status(is_api_failing: bool, workers: Iterable[WorkerState]) -> Status:
     if is_api_failing:
         return "failing"
     return "degraded" if any(state.failures for state in workers) else "ok"
 
 
-def _worker(state: State) -> dict[str, object]:
+def _worker(state: WorkerState) -> dict[str, object]:
     return {
         "status": "failing" if state.failures else "ok",
-        "done": state.done,
+        "done": state.completed,
         "failures": state.failures,
         "last_error": state.last_error,
     }

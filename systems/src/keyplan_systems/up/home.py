@@ -16,13 +16,13 @@ from keyplan.design.declaring.patterns import Pattern
 from keyplan.export.conditions import key_condition
 from keyplan.pages import root_of
 from keyplan_systems.up.health import health_of_all
-from keyplan_systems.up.registry import Hosted
-from keyplan_systems.up.workers import State, Workers
+from keyplan_systems.up.registry import HostedSystem
+from keyplan_systems.up.workers import Workers, WorkerState
 from keyplan_systems.web.sessions import session_of
 
 
 async def overview(
-    hosted: Sequence[Hosted],
+    hosted: Sequence[HostedSystem],
     workers: Workers,
     request: Request,
     *,
@@ -49,7 +49,7 @@ async def overview(
     )
 
 
-def _system(hosted: Hosted, health: Mapping[str, Any], root: str, workers: Sequence[WorkerCard]) -> SystemCard:
+def _system(hosted: HostedSystem, health: Mapping[str, Any], root: str, workers: Sequence[WorkerCard]) -> SystemCard:
     system, base = hosted.system, f"{root}/{hosted.system.name}"
     return SystemCard(
         name=system.name,
@@ -63,19 +63,19 @@ def _system(hosted: Hosted, health: Mapping[str, Any], root: str, workers: Seque
         patterns=[_pattern(pattern) for pattern in hosted.design.patterns],
         findings=hosted.report.findings,
         suppressed=len(hosted.report.suppressed),
-        month=f"${hosted.month.total:,.2f}",
+        month=f"${hosted.monthly_cost.total:,.2f}",
         workers=workers,
         people=[PersonCard(person.subject, person.name, person.description, person.roles) for person in system.people],
     )
 
 
-def _cards(workers: Workers, own: Iterable[object]) -> list[WorkerCard]:
-    mine = list(own)
-    return [_worker(state, workers.lag_s(state)) for state in workers.states if state.worker in mine]
+def _cards(workers: Workers, system_workers: Iterable[object]) -> list[WorkerCard]:
+    system_workers = list(system_workers)
+    return [_worker(state, workers.lag_s(state)) for state in workers.states if state.worker in system_workers]
 
 
-def _worker(state: State, lag_s: float | None) -> WorkerCard:
-    return WorkerCard(state.worker.name, state.done, _lag(lag_s), state.last_error)
+def _worker(state: WorkerState, lag_s: float | None) -> WorkerCard:
+    return WorkerCard(state.worker.name, state.completed, _lag(lag_s), state.last_error)
 
 
 def _lag(lag_s: float | None) -> str:

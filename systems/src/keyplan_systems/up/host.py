@@ -23,7 +23,7 @@ from keyplan.console.home import TEMPLATE, Overview
 from keyplan.pages import ASSETS, Pages, assets_of
 from keyplan_systems.up import home
 from keyplan_systems.up.health import SystemHealth, health_of_all, overall
-from keyplan_systems.up.registry import Hosted
+from keyplan_systems.up.registry import HostedSystem
 from keyplan_systems.up.workers import Workers
 from keyplan_systems.web.authentication import install_verifier, principal_of
 from keyplan_systems.web.browsing import viewer_of
@@ -44,10 +44,10 @@ class Host:
 
     def __init__(
         self,
-        hosted: Sequence[Hosted],
+        hosted: Sequence[HostedSystem],
         workers: Workers,
         dynamodb: ASGIApp | None,
-        guard: TokenVerifier | None = None,
+        verifier: TokenVerifier | None = None,
         *,
         console: Console | None = None,
         sign_in: SignIn | None = None,
@@ -55,14 +55,14 @@ class Host:
     ) -> None:
         """Create the application.
 
-        If `guard` is given, the home page, the API docs and the health details require a token that this verifier
+        If `verifier` is given, the home page, the API docs and the health details require a token that this verifier
         accepts, or a signed-in session. `console` is served at /console. `sign_in` provides the sign-in routes.
         `sessions` is a middleware that is applied to everything except the DynamoDB endpoint.
         """
         self.hosted, self.workers, self._dynamodb, self.console = hosted, workers, dynamodb, console
         self._signs_in_samples = isinstance(sign_in, SampleSignIn)
         self._home_pages = Pages("keyplan.console", "keyplan", static="console/static", viewer=viewer_of)
-        own = [
+        routes = [
             Route("/", self._home),
             Route("/health", self._health),
             Route("/health/live", _liveness),
@@ -75,22 +75,22 @@ class Host:
         names = [entry.system.name for entry in hosted]
         self._pages = Starlette(
             routes=[
-                *own,
+                *routes,
                 *(Mount(f"/{entry.system.name}", app=entry.built.app, name=entry.system.name) for entry in hosted),
             ],
             lifespan=self._lifespan,
             exception_handlers={HTTPException: _not_found},
-            middleware=[] if guard is None else [Middleware(_Guard, names=names)],
+            middleware=[] if verifier is None else [Middleware(_AccessMiddleware, names=names)],
         )
-        if guard is not None:
-            install_verifier(self._pages, guard)
+        if verifier is not None:
+            install_verifier(self._pages, verifier)
         self._application = sessions(self._pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve an HTTP request or a WebSocket connection. DynamoDB requests are passed to the DynamoDB endpoint."""
         if scope["type"] != "lifespan":
             send = with_security_headers(send)
-        if self._dynamodb is not None and scope["type"] == "http" and _for_dynamodb(scope):
+        if self._dynamodb is not None and scope["type"] == "http" and _is_dynamodb_request(scope):
             await self._dynamodb(scope, receive, send)
         else:
             await self._application(scope, receive, send)
@@ -134,21 +134,21 @@ class Host:
         return health_response(request, body, 503 if status == "failing" else 200)
 
     async def _system_health(self, request: Request) -> Response:
-        named = [entry for entry in self.hosted if entry.system.name == request.path_params["system"]]
-        if not named:
+        matches = [entry for entry in self.hosted if entry.system.name == request.path_params["system"]]
+        if not matches:
             raise HTTPException(404)
-        system = await SystemHealth.of(named[0].built, self.workers)
+        system = await SystemHealth.check(matches[0].built, self.workers)
         return health_response(request, system.body, 200 if system.status == "ok" else 503)
 
 
-class _Guard:
+class _AccessMiddleware:
     """Middleware that requires a token or a signed-in session for the home page, the API docs and the
     health details.
     """
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
         self._app = app
-        self._closed = {"/", *(f"/{name}{path}" for name in names for path in _API_DOCS)}
+        self._protected = {"/", *(f"/{name}{path}" for name in names for path in _API_DOCS)}
         self._reduced = {"/health", *(f"/health/{name}" for name in names), *(f"/{name}/health" for name in names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -157,16 +157,16 @@ class _Guard:
         Otherwise, respond with 401, redirect browsers to the sign-in page, or hide the health details. Paths of the
         systems' APIs and pages are not protected here, because the systems check these requests.
         """
-        if scope["type"] == "http" and scope["path"] in self._closed | self._reduced:
+        if scope["type"] == "http" and scope["path"] in self._protected | self._reduced:
             request = Request(scope)
             try:
                 await principal_of(request)
             except Problem as problem:
-                if scope["path"] in self._closed:
-                    is_person = "text/html" in request.headers.get("accept", "")
-                    to_sign_in = RedirectResponse(f"/sign-in?next={quote(scope['path'], safe='')}", 303)
-                    answer = to_sign_in if is_person else problem_response(problem, ProblemStyle())
-                    await answer(scope, receive, send)
+                if scope["path"] in self._protected:
+                    is_browser = "text/html" in request.headers.get("accept", "")
+                    redirect = RedirectResponse(f"/sign-in?next={quote(scope['path'], safe='')}", 303)
+                    response = redirect if is_browser else problem_response(problem, ProblemStyle())
+                    await response(scope, receive, send)
                     return
                 hide_details(scope)
         await self._app(scope, receive, send)
@@ -182,5 +182,5 @@ async def _not_found(_request: Request, error: Exception) -> Response:
     return problem_response(problem, ProblemStyle())
 
 
-def _for_dynamodb(scope: Scope) -> bool:
+def _is_dynamodb_request(scope: Scope) -> bool:
     return scope["method"] == "POST" and any(name.lower() == b"x-amz-target" for name, _ in scope["headers"])

@@ -35,7 +35,7 @@ from keyplan.server.asgi import DynamoDBApplication
 from keyplan.server.hosts import is_loopback
 from keyplan_systems.up import registry
 from keyplan_systems.up.host import Host
-from keyplan_systems.up.registry import Hosted
+from keyplan_systems.up.registry import HostedSystem
 from keyplan_systems.up.runner_name import runner_name
 from keyplan_systems.up.workers import Workers
 from keyplan_systems.web.development import DevelopmentKey, development_key
@@ -146,18 +146,18 @@ def prepare(
         raise UpError(f"{settings.folder} cannot be created as a folder: {error.strerror or error}") from error
     secret = _secret()
     connection, engine = _connection(settings, secret, stack, clock)
-    _create(connection, designs, say)
+    _create_tables(connection, designs, say)
     verifier = _verifier(settings, stack, clock)
     runner = stack.enter_context(runner_name(settings.folder))
     prices = book()
     hosted = []
     for system in systems:
-        built = _built(system, Resources(connection, _folder(settings, system), clock, verifier, runner, secret))
+        built = _build(system, Resources(connection, _folder(settings, system), clock, verifier, runner, secret))
         stack.callback(built.close)
         if settings.sample:
             _load_sample(system, built, say)
         design = designs[system.name]
-        hosted.append(Hosted(system, design, reports[system.name], estimate(design, prices), built))
+        hosted.append(HostedSystem(system, design, reports[system.name], estimate(design, prices), built))
     workers = Workers([worker for system in hosted for worker in system.built.workers], clock)
     dynamodb = DynamoDBApplication(engine) if engine is not None and _is_private(settings) else None
     public_url = (settings.public_url or address).rstrip("/")
@@ -171,7 +171,7 @@ def prepare(
         hosted,
         workers,
         dynamodb,
-        verifier if _is_guarded(settings) else None,
+        verifier if _requires_token(settings) else None,
         console=console,
         sign_in=sign_in,
         sessions=sessions,
@@ -224,8 +224,8 @@ def _sign_in(
     wordings = {system.name: system.wording for system in systems if system.wording is not None}
 
     def wording(request: Request) -> Wording:
-        of_system = wordings.get(system_at(request))
-        return Wording() if of_system is None else of_system(request)
+        system_wording = wordings.get(system_at(request))
+        return Wording() if system_wording is None else system_wording(request)
 
     if settings.issuer is None:
         if settings.client_id is not None:
@@ -266,7 +266,7 @@ def _is_private(settings: Settings) -> bool:
     return is_loopback(settings.host) and settings.issuer is None
 
 
-def _is_guarded(settings: Settings) -> bool:
+def _requires_token(settings: Settings) -> bool:
     """Return True if the home page, the API docs and the health details require a token.
 
     This is the case if an issuer is set and other machines can connect to the server.
@@ -312,7 +312,7 @@ def _connection(
         raise UpError(str(error)) from error
 
 
-def _create(connection: Connection, designs: dict[str, Design], say: Callable[[str], None]) -> None:
+def _create_tables(connection: Connection, designs: dict[str, Design], say: Callable[[str], None]) -> None:
     try:
         for name, design in designs.items():
             connection.create_tables(*design.tables)
@@ -323,7 +323,7 @@ def _create(connection: Connection, designs: dict[str, Design], say: Callable[[s
         raise UpError(_reason(error)) from error
 
 
-def _built(system: System, resources: Resources) -> BuiltSystem:
+def _build(system: System, resources: Resources) -> BuiltSystem:
     try:
         return system.build(resources)
 
@@ -413,6 +413,6 @@ def _hints(host: Host, address: str, settings: Settings) -> list[str]:
         lines.append(f"token: keyplan token SUBJECT --folder {settings.folder}")
     else:
         lines.append(f"tokens: those of {settings.issuer} for {settings.audience}")
-    if _is_guarded(settings):
+    if _requires_token(settings):
         lines.append("home page, API docs and health details need a token")
     return [*lines, "stop with Ctrl-C"]

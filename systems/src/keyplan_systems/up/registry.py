@@ -17,13 +17,13 @@ defines SYSTEM.
 
 
 @dataclass(frozen=True)
-class Hosted:
+class HostedSystem:
     """A system that runs in this process, with its design, findings and costs."""
 
     system: System
     design: Design
     report: Report
-    month: Estimate
+    monthly_cost: Estimate
     built: BuiltSystem
 
 

@@ -28,11 +28,11 @@ If the worker's normal pause between runs is longer, that pause is the maximum.
 
 
 @dataclass
-class State:
+class WorkerState:
     """The state of a background worker."""
 
     worker: Worker
-    done: int = 0
+    completed: int = 0
     """Number of tasks that the worker has completed since it was started."""
     failures: int = 0
     """Number of consecutive runs that failed."""
@@ -52,12 +52,12 @@ class Workers:
 
     workers: Sequence[Worker]
     clock: Clock = field(default_factory=SystemClock)
-    states: list[State] = field(init=False)
+    states: list[WorkerState] = field(init=False)
     _stopping: threading.Event = field(init=False, default_factory=threading.Event)
     _threads: list[threading.Thread] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self.states = [State(worker) for worker in self.workers]
+        self.states = [WorkerState(worker) for worker in self.workers]
 
     def start(self) -> None:
         """Start a thread for each worker."""
@@ -66,7 +66,7 @@ class Workers:
             thread.start()
             self._threads.append(thread)
 
-    def lag_s(self, state: State) -> float | None:
+    def lag_s(self, state: WorkerState) -> float | None:
         """Return the time in seconds since the worker last had no pending tasks. The result is 0 if the worker is up to
         date, or None if it has had pending tasks ever since it was started.
         """
@@ -84,48 +84,48 @@ class Workers:
             thread.join(timeout_s)
         return not any(thread.is_alive() for thread in self._threads)
 
-    def _run(self, state: State) -> None:
+    def _run(self, state: WorkerState) -> None:
         while True:
             stopping = self._stopping.is_set()
-            did = self._once(state)
-            if stopping and not did:
+            completed = self._run_once(state)
+            if stopping and not completed:
                 return
-            if not did:
+            if not completed:
                 self._stopping.wait(self._pause_s(state))
 
-    def _once(self, state: State) -> int:
+    def _run_once(self, state: WorkerState) -> int:
         try:
-            did = state.worker.run_once()
+            completed = state.worker.run_once()
         except Exception as error:  # noqa: BLE001 - reported to health and to the log, and tried again
             state.failures += 1
             state.last_error = _kind(error)
             state.is_unfinished = isinstance(error, UnfinishedError)
             _log_failure(error, state)
-            did = error.completed if isinstance(error, UnfinishedError) else 0
+            completed = error.completed if isinstance(error, UnfinishedError) else 0
         else:
             state.failures, state.last_error = 0, ""
-            if not did:
+            if not completed:
                 state.caught_up_s = self.clock.now()
-        state.done += did
-        return did
+        state.completed += completed
+        return completed
 
-    def _pause_s(self, state: State) -> float:
+    def _pause_s(self, state: WorkerState) -> float:
         if not state.failures:
             return state.worker.every_s
-        part_s = max(_UNFINISHED_PAUSE_S, state.worker.every_s) if state.is_unfinished else _LONGEST_PAUSE_S
-        return float(min(_LONGEST_PAUSE_S, part_s, _FIRST_PAUSE_S * 2 ** min(state.failures - 1, 6)))
+        limit_s = max(_UNFINISHED_PAUSE_S, state.worker.every_s) if state.is_unfinished else _LONGEST_PAUSE_S
+        return float(min(_LONGEST_PAUSE_S, limit_s, _FIRST_PAUSE_S * 2 ** min(state.failures - 1, 6)))
 
 
-def _log_failure(error: Exception, state: State) -> None:
+def _log_failure(error: Exception, state: WorkerState) -> None:
     """Log an error of a worker with its traceback.
 
     If the error occurred because the endpoint does not support an operation, the traceback is omitted.
     """
-    about = {"worker": state.worker.name, "failures": state.failures}
+    fields = {"worker": state.worker.name, "failures": state.failures}
     if getattr(error, "code", None) == UnknownOperationError.code:
-        _log.error("worker failed: %s", error, extra=about)
+        _log.error("worker failed: %s", error, extra=fields)
     else:
-        _log.error("worker failed", exc_info=error, extra=about)
+        _log.error("worker failed", exc_info=error, extra=fields)
 
 
 def _kind(error: Exception) -> str:
