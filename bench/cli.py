@@ -28,7 +28,7 @@ from bench.display import Display
 from bench.http import WrkError
 from bench.measure import Span
 from bench.peers import PEER_NAMES
-from bench.targets.table import HELP, HTTP, NOT_AT_HAND
+from bench.targets.table import HELP, HTTP, UNAVAILABLE_ERRORS
 from bench.wire import AnswerError
 from bench.workload import Operation, Workload
 
@@ -103,10 +103,10 @@ def over_http(
         report.print_machine()
         results = suite.run_in_turn(plan, settings, rounds, report.loading, report.say)
     report.print_results(results, plan, baseline)
-    compared = [line for count in plan.clients for line in comparing.http_lines(results, count)]
-    if compared_lines := [line for line in compared if line.against]:
+    lines = [line for count in plan.clients for line in comparing.http_lines(results, count)]
+    if compared_lines := [line for line in lines if line.against]:
         report.print_lines(compared_lines)
-    report.write_json(json, {"results": results, "lines": compared})
+    report.write_json(json, {"results": results, "lines": lines})
 
 
 @app.command("scale")
@@ -123,7 +123,7 @@ def at_scale(
     with suite.settings_for(Workload(items, seed), Span(SCALE_SPAN.warm_up_s, seconds)) as settings:
         report.print_machine()
         in_folder = replace(settings, folder=folder or settings.folder)
-        measured = scale.measured(in_folder, items, report.loading, target)
+        measured = scale.measure(in_folder, items, report.loading, target)
     report.print_scale(measured)
     if target.startswith("engine"):
         report.print_lines(measured.lines())
@@ -145,7 +145,7 @@ def of_maintenance(
     with suite.settings_for(Workload(items, seed), Span()) as settings:
         report.print_machine()
         in_folder = replace(settings, folder=folder or settings.folder)
-        measured = maintenance.measured(in_folder, limit, report.loading, report.say)
+        measured = maintenance.measure(in_folder, limit, report.loading, report.say)
     report.print_lines([line for job in measured for line in job.lines()])
     report.write_json(json, {"maintenance": measured})
 
@@ -162,7 +162,7 @@ def above_floors(
     """Compare the engine with bare SQLite on the same rows."""
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
         report.print_machine()
-        measured = floors.bare_only(settings) if only_bare else floors.measured(settings)
+        measured = floors.bare_only(settings) if only_bare else floors.measure(settings)
     report.print_floors(measured)
     if not only_bare:
         report.print_lines(floors.lines(measured))
@@ -176,7 +176,7 @@ def of_an_index(
     """Measure how much time a global secondary index adds to a put."""
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
         report.print_machine()
-        measured = gsi.measured(settings)
+        measured = gsi.measure(settings)
     report.print_gsi(measured)
     report.print_lines([line for added in measured for line in added.lines()])
     report.write_json(json, {"gsi": measured})
@@ -189,7 +189,7 @@ def durable_writes(
     """Compare synced puts by eight threads with individual commits that each call fsync."""
     with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
         report.print_machine()
-        measured = durable.measured(settings)
+        measured = durable.measure(settings)
     report.print_durable(measured)
     report.print_lines(measured.lines())
     report.write_json(json, {"durable": measured})
@@ -200,7 +200,7 @@ def start(json: Json = None) -> None:
     """Measure the time from start to the first response, in process and over HTTP."""
     with suite.settings_for(Workload(), Span()) as settings:
         report.print_machine()
-        measured = startup.measured(settings)
+        measured = startup.measure(settings)
     report.print_startup(measured)
     report.print_lines(measured.lines())
     report.write_json(json, {"startup": measured})
@@ -211,7 +211,7 @@ def of_connections(json: Json = None) -> None:
     """Measure the time that a connection adds to the engine's own call, and the duration of checks."""
     with suite.settings_for(Workload(), Span()) as settings:
         report.print_machine()
-        measured = connections.measured(settings)
+        measured = connections.measure(settings)
     report.print_lines(measured.lines())
     report.write_json(json, {"connections": measured})
 
@@ -223,7 +223,7 @@ def everything(
     """Run all parts and print one table. With --keep, also update the published figures."""
     if keep and (quick or not peers):
         raise typer.BadParameter("what is kept is a whole run with --peers")
-    record = _whole(Workload(DEFAULT_ITEMS, seed), peers=peers, quick=quick)
+    record = _run_all(Workload(DEFAULT_ITEMS, seed), peers=peers, quick=quick)
     report.print_lines(record.lines)
     report.print_missing(record.missing)
     if json:
@@ -236,7 +236,7 @@ def everything(
 @app.command("gates")
 def only_gates(*, peers: Peers = False, quick: Quick = False, seed: Seed = DEFAULT_SEED, json: Json = None) -> None:
     """Run all parts, and show only the lines that have a required limit."""
-    record = _whole(Workload(DEFAULT_ITEMS, seed), peers=peers, quick=quick)
+    record = _run_all(Workload(DEFAULT_ITEMS, seed), peers=peers, quick=quick)
     report.print_lines([line for line in record.lines if line.limit is not None])
     report.print_missing(record.missing)
     if json:
@@ -250,7 +250,7 @@ def readme() -> None:
         report.console.print(f"filled {path.name}")
 
 
-def _whole(workload: Workload, *, peers: bool, quick: bool) -> published.Record:
+def _run_all(workload: Workload, *, peers: bool, quick: bool) -> published.Record:
     """Run all parts. The machine is described before it is under load."""
     machine = report.machine()
     report.print_machine(machine)
@@ -259,24 +259,24 @@ def _whole(workload: Workload, *, peers: bool, quick: bool) -> published.Record:
     )
     with suite.settings_for(workload, span) as settings, Display(report.progress_console) as display:
         scale_span = None if quick else SCALE_SPAN
-        whole = parts.Whole(settings, display.loading, display.say, items, rounds, peers, scale_span)
-        measured_parts = parts.measured(whole, display.begin)
+        run_settings = parts.RunSettings(settings, display.loading, display.say, items, rounds, peers, scale_span)
+        all_results = parts.measure(run_settings, display.begin)
     return published.Record(
-        report.in_general_words(machine), measured_parts.notes, measured_parts.missing, measured_parts.lines
+        report.publishable_facts(machine), all_results.notes, all_results.missing, all_results.lines
     )
 
 
 def main() -> None:
     """Run the command line. A missing program or package is reported in one sentence, without a traceback."""
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
         app()
-    except (*NOT_AT_HAND, AnswerError, WrkError, ValueError) as error:
+    except (*UNAVAILABLE_ERRORS, AnswerError, WrkError, ValueError) as error:
         report.console.print(f"[red]{error}[/]", soft_wrap=True)
         raise SystemExit(1) from error
 
 
-def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
+def _exit_on_signal(_signal: int, _frame: FrameType | None) -> NoReturn:
     """Raise SystemExit on SIGTERM, so that every started server is stopped, as on Ctrl-C."""
     raise SystemExit(128 + signal.SIGTERM)
 

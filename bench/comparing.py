@@ -32,8 +32,8 @@ class Comparison:
     """A comparison of one of keyplan's targets with others: one line for each of them, or only for the fastest."""
 
     section: str
-    ours: str
-    others: Sequence[str]
+    own_target: str
+    other_targets: Sequence[str]
     clients: int = 1
     times: Mapping[str, float] = field(default_factory=dict)
     """Required speed as a multiple of the speed of each other target."""
@@ -46,21 +46,21 @@ class Comparison:
         The list is empty if keyplan's own target was not requested.
         """
         requested = {*results.notes, *results.missing}
-        if self.ours not in requested:
+        if self.own_target not in requested:
             return []
-        others = [name for name in self.others if name in requested]
+        other_targets = [name for name in self.other_targets if name in requested]
         if self.only_best:
-            best = results.best(others, operation, self.clients)
-            others = [best] if best else []
-        return [self._line(results, operation, name) for name in others or [""]]
+            best = results.best(other_targets, operation, self.clients)
+            other_targets = [best] if best else []
+        return [self._line(results, operation, name) for name in other_targets or [""]]
 
     def _line(self, results: Results, operation: Operation, against: str) -> Line:
-        ours, other = (results.figure(name, operation, self.clients) for name in (self.ours, against))
+        own_figure, other = (results.figure(name, operation, self.clients) for name in (self.own_target, against))
         return Line(
             self.section,
             operation.value,
-            self.ours,
-            ours.per_second if ours else None,
+            self.own_target,
+            own_figure.per_second if own_figure else None,
             PER_SECOND,
             against,
             other.per_second if other else None,
@@ -73,8 +73,8 @@ class Comparison:
         """Return why an available target has no figure. Targets that are not available are reported elsewhere, once for
         each.
         """
-        noted = [name for name in (self.ours, against) if name in results.notes]
-        names = [name for name in noted if not results.figure(name, operation, self.clients)]
+        available = [name for name in (self.own_target, against) if name in results.notes]
+        names = [name for name in available if not results.figure(name, operation, self.clients)]
         return "; ".join(f"{name}: {results.reason(name, operation, self.clients)}" for name in names)
 
 
@@ -93,8 +93,8 @@ def one_client_targets(*, peers: bool) -> Sequence[str]:
     """Return all targets that one client calls from Python. Without `peers`, return only those that need no further
     packages.
     """
-    ours = ("engine", "engine-full", "engine-memory", "boto3", "boto3-memory", MOTO)
-    return (*ours, BOTO3_HTTP, *BOTO3_PEERS) if peers else ours
+    own_targets = ("engine", "engine-full", "engine-memory", "boto3", "boto3-memory", MOTO)
+    return (*own_targets, BOTO3_HTTP, *BOTO3_PEERS) if peers else own_targets
 
 
 def one_client_lines(results: Results) -> list[Line]:
@@ -115,8 +115,8 @@ def http_section(clients: int) -> str:
 
 
 def http_targets(*, peers: bool) -> Sequence[str]:
-    ours = (HTTP, "http-normal", "http-memory")
-    return (*ours, *PEER_NAMES) if peers else ours
+    own_targets = (HTTP, "http-normal", "http-memory")
+    return (*own_targets, *PEER_NAMES) if peers else own_targets
 
 
 def http_lines(results: Results, clients: int = CONNECTIONS) -> list[Line]:

@@ -100,16 +100,18 @@ class Overhead:
         ]
 
 
-def measured(settings: Settings) -> Overhead:
+def measure(settings: Settings) -> Overhead:
     """Measure the overhead of a connection on a database file, and the duration of checks."""
     with keyplan.Engine.open(settings.folder / "connections.db") as engine, keyplan.connect(engine=engine) as db:
         order = _order()
         db.run(write(order))
         get, item = build(read.plan, {"customer": "c", "number": 7}), build(write.plan, {"order": order})
-        engine_get, own_get = _least([lambda: engine.call("GetItem", get), lambda: db.run(read("c", 7))])
-        engine_put, own_put = _least([lambda: engine.call("PutItem", item), lambda: db.run(write(order))])
-        page, own_page = _page(engine, db, order)
-    return Overhead(engine_get, own_get, engine_put, own_put, page, own_page, _check_s())
+        engine_get, connection_get = _minimum_times([lambda: engine.call("GetItem", get), lambda: db.run(read("c", 7))])
+        engine_put, connection_put = _minimum_times(
+            [lambda: engine.call("PutItem", item), lambda: db.run(write(order))]
+        )
+        page, connection_page = _page(engine, db, order)
+    return Overhead(engine_get, connection_get, engine_put, connection_put, page, connection_page, _check_s())
 
 
 def _page(engine: Engine, db: Connection, order: Order) -> tuple[float, float]:
@@ -119,7 +121,7 @@ def _page(engine: Engine, db: Connection, order: Order) -> tuple[float, float]:
     query = {**build(orders.plan, {"customer": "d"}), "Limit": PAGE_ITEMS}
     values = [dict(stored.__dict__) for stored in db.run(orders("d"), limit=PAGE_ITEMS)]
     construct = Order.__pydantic_validator__.validate_python
-    raw, typed, constructed = _least(
+    raw, typed, constructed = _minimum_times(
         [
             lambda: engine.call("Query", query),
             lambda: db.run(orders("d"), limit=PAGE_ITEMS),
@@ -137,18 +139,18 @@ def _order() -> Order:
     )  # fmt: skip
 
 
-def _least(functions: list[Callable[[], object]], calls: int = CALLS) -> list[float]:
+def _minimum_times(functions: list[Callable[[], object]], calls: int = CALLS) -> list[float]:
     """Return the minimum time of each function in microseconds. The functions take turns, so that other load affects
     them all.
     """
-    least = [float("inf")] * len(functions)
+    minimum_us = [float("inf")] * len(functions)
     for _ in range(ROUNDS):
-        for place, call in enumerate(functions):
+        for index, call in enumerate(functions):
             started = time.perf_counter()
             for _ in range(calls):
                 call()
-            least[place] = min(least[place], (time.perf_counter() - started) / calls * 1e6)
-    return least
+            minimum_us[index] = min(minimum_us[index], (time.perf_counter() - started) / calls * 1e6)
+    return minimum_us
 
 
 def _check_s() -> float:

@@ -24,7 +24,7 @@ class Display:
         self._task = self._progress.add_task("", total=None)
         self._console = console
         self._part = ""
-        self._begun = 0
+        self._started_parts = 0
         self._drawn_s = 0.0
         self._started_s = time.monotonic()
 
@@ -38,11 +38,13 @@ class Display:
     def begin(self, part: str, parts: int) -> None:
         """Begin the next part."""
         self._part = part
-        self._begun += 1
-        self._progress.update(self._task, description=part, completed=self._begun - 1, total=parts, refresh=True)
+        self._started_parts += 1
+        self._progress.update(
+            self._task, description=part, completed=self._started_parts - 1, total=parts, refresh=True
+        )
         if not self._console.is_terminal:
             elapsed_s = time.monotonic() - self._started_s
-            self._console.print(f"part {self._begun} of {parts}, after {elapsed_s:.0f} s: {part}")
+            self._console.print(f"part {self._started_parts} of {parts}, after {elapsed_s:.0f} s: {part}")
 
     def say(self, text: str) -> None:
         """Show the current step of the part."""

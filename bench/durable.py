@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from bench.lines import PER_SECOND, Line
-from bench.measure import THREADS, Figure, in_turn, single, threaded
+from bench.measure import THREADS, Figure, measure_in_turn, measure_single, measure_threads
 from bench.targets.bare import Bare, prepare
 from bench.targets.engine import engine_call, open_engine
-from bench.targets.model import Settings, prepared
+from bench.targets.model import Settings, prepared_calls
 from bench.workload import Operation
 
 SECTION = "durable writes"
@@ -17,7 +17,7 @@ GROUPING_TIMES = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Durable:
+class DurableFigures:
     """Puts per second that are on the disk when the response is returned."""
 
     engine_one: Figure
@@ -37,7 +37,7 @@ class Durable:
         ]  # fmt: skip
 
 
-def measured(settings: Settings) -> Durable:
+def measure(settings: Settings) -> DurableFigures:
     """Measure the engine with durability "full", with one thread and with eight, and individual bare commits with
     fsync.
     """
@@ -45,17 +45,19 @@ def measured(settings: Settings) -> Durable:
     engine = open_engine(settings.folder / "durable.db", "full")
     try:
         engine_call(engine, settings.workload.create_table())()
-        work, door = settings.workload, partial(engine_call, engine)
-        threads = [prepared(door, work, Operation.PUT, stream, THREADS) for stream in range(THREADS)]
-        figures = in_turn(
+        workload, preparer = settings.workload, partial(engine_call, engine)
+        threads = [prepared_calls(preparer, workload, Operation.PUT, stream, THREADS) for stream in range(THREADS)]
+        figures = measure_in_turn(
             {
-                "bare": partial(single, prepared(partial(prepare, bare), work, Operation.PUT, clients=THREADS)),
-                "one": partial(single, threads[0]),
-                "threads": partial(threaded, threads),
+                "bare": partial(
+                    measure_single, prepared_calls(partial(prepare, bare), workload, Operation.PUT, clients=THREADS)
+                ),
+                "one": partial(measure_single, threads[0]),
+                "threads": partial(measure_threads, threads),
             },
             settings.span,
         )
-        return Durable(figures["one"], figures["threads"], figures["bare"])
+        return DurableFigures(figures["one"], figures["threads"], figures["bare"])
     finally:
         engine.close()
         bare.close()

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.lines import Line
-from bench.measure import Figure, Run, Runs, singles
+from bench.measure import Figure, Run, Runs, measure_singles
 from bench.targets.bare import CREATE as CREATE_ROWS
 from bench.targets.bare import MOVE, UPSERT, UPSERT_ITEM, Bare, Row, key_bytes, row_of
 from bench.targets.engine import engine_call, open_engine
@@ -42,7 +42,7 @@ CASES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class IndexCost:
     """Puts with and without an index: those of the engine, bare commits of the same rows, and bare commits of only the
     entries.
     """
@@ -66,15 +66,15 @@ class Added:
         """Return the added time, compared with a bare write of the entry in a separate commit and in the
         row's commit.
         """
-        what = f"added to a put, {self.case.name}"
+        label = f"added to a put, {self.case.name}"
         floors = {"bare, own commit": self.bare_entry.p50_us, "bare, row's commit": self.bare_added_us}
         return [
-            Line(SECTION, what, "engine", self.added_us, "us", floor, floor_us, GSI_TIMES)
+            Line(SECTION, label, "engine", self.added_us, "us", floor, floor_us, GSI_TIMES)
             for floor, floor_us in floors.items()
         ]
 
 
-def measured(settings: Settings) -> list[Added]:
+def measure(settings: Settings) -> list[IndexCost]:
     return [_measure(case, settings) for case in CASES]
 
 
@@ -82,14 +82,16 @@ def create_table_with(settings: Settings, case: Case) -> Call:
     """Return the request that creates the workload's table with one index that projects all attributes."""
     request: Request = dict(settings.workload.create_table().request)
     names = {definition["AttributeName"] for definition in request["AttributeDefinitions"]}
-    more = [{"AttributeName": name, "AttributeType": "S"} for name in (case.partition, case.sort) if name not in names]
-    request["AttributeDefinitions"] = request["AttributeDefinitions"] + more
+    missing = [
+        {"AttributeName": name, "AttributeType": "S"} for name in (case.partition, case.sort) if name not in names
+    ]
+    request["AttributeDefinitions"] = request["AttributeDefinitions"] + missing
     keys = [{"AttributeName": case.partition, "KeyType": "HASH"}, {"AttributeName": case.sort, "KeyType": "RANGE"}]
     index = {"IndexName": INDEX, "KeySchema": keys, "Projection": {"ProjectionType": "ALL"}}
     return Call("CreateTable", {**request, "GlobalSecondaryIndexes": [index]})
 
 
-def _measure(case: Case, settings: Settings) -> Added:
+def _measure(case: Case, settings: Settings) -> IndexCost:
     slug = case.sort
     plain = open_engine(settings.folder / f"gsi-{slug}-none.db")
     indexed = open_engine(settings.folder / f"gsi-{slug}-one.db")
@@ -106,11 +108,11 @@ def _measure(case: Case, settings: Settings) -> Added:
             "bare with": _bare_puts(bare_indexed, case, settings),
             "bare entry": _bare_puts(bare_entry, case, settings, with_row=False),
         }
-        figures = singles(runs, settings.span)
-        return Added(case, *(figures[name] for name in runs))
+        figures = measure_singles(runs, settings.span)
+        return IndexCost(case, *(figures[name] for name in runs))
     finally:
-        for opened in (plain, indexed, bare_plain, bare_indexed, bare_entry):
-            opened.close()
+        for database in (plain, indexed, bare_plain, bare_indexed, bare_entry):
+            database.close()
 
 
 def _engine_puts(engine: Engine, create: Call, settings: Settings) -> Runs:

@@ -135,20 +135,20 @@ def drive(server: Server, requests: Path, load: Load) -> Figure:
         _settle(server.process_id)
         seconds = max(SLOW_S, seconds)
     counts = _replay(url, requests, load.connections, seconds)
-    good = counts["requests"] - counts["refused"]
-    if not good or counts["p50_us"] > SLOW_CALL_US:
+    answered = counts["requests"] - counts["refused"]
+    if not answered or counts["p50_us"] > SLOW_CALL_US:
         _settle(server.process_id)
     if not counts["requests"]:
         raise AnswerError(f"{url}: no answer to {load.connections} connections within {seconds} s")
-    if not good or counts["refused"] + counts["broken"] > good // 100:
+    if not answered or counts["refused"] + counts["broken"] > answered // 100:
         raise AnswerError(
             f"{url}: of {counts['requests']} answers {counts['refused']} were errors, {counts['broken']} were lost"
         )
     return Figure(
-        per_second=good * 1e6 / counts["duration_us"],
+        per_second=answered * 1e6 / counts["duration_us"],
         p50_us=counts["p50_us"],
         p99_us=counts["p99_us"],
-        calls=good,
+        calls=answered,
         failed=counts["refused"] + counts["broken"],
     )
 
@@ -175,9 +175,9 @@ def _cpu_s(path: Path) -> float:
 def _replay(url: str, requests: Path, connections: int, seconds: int) -> dict[str, int]:
     options = ["-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", f"{TIMEOUT_S}s"]
     command = [wrk_path(), *options, "-s", str(SCRIPT), url, str(requests)]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 3 * TIMEOUT_S, check=False)
-    for line in finished.stdout.splitlines():
+    process = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 3 * TIMEOUT_S, check=False)
+    for line in process.stdout.splitlines():
         if line.startswith("REPLAY "):
             counts: dict[str, int] = json.loads(line.removeprefix("REPLAY "))
             return counts
-    raise WrkError(f"wrk ended with {finished.returncode}: {(finished.stderr or finished.stdout).strip()[:500]}")
+    raise WrkError(f"wrk ended with {process.returncode}: {(process.stderr or process.stdout).strip()[:500]}")

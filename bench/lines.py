@@ -35,7 +35,7 @@ class Line:
         return self.figure / self.other if self.figure is not None and self.other else None
 
     @property
-    def measured(self) -> float | None:
+    def compared_value(self) -> float | None:
         """The value to which the limit applies."""
         return self.ratio if self.against else self.figure
 
@@ -48,15 +48,15 @@ class Line:
         return f"{self.direction} {self.limit:,g}{_gap(unit)}{unit}"
 
     @property
-    def met(self) -> bool | None:
+    def is_within_limit(self) -> bool | None:
         """True if the figure is within the limit. None without a limit, or if the other target does not support the
         operation.
         """
         if self.limit is None:
             return None
-        if self.measured is None:
+        if self.compared_value is None:
             return None if self.figure is not None else False
-        return self.measured <= self.limit if self.direction == "at most" else self.measured >= self.limit
+        return self.compared_value <= self.limit if self.direction == "at most" else self.compared_value >= self.limit
 
 
 def figure_text(figure: float | None, unit: str) -> str:
@@ -73,11 +73,11 @@ def _gap(unit: str) -> str:
 
 def reasons(lines: Sequence[Line]) -> list[str]:
     """Return the reasons for missing figures in order, without duplicates."""
-    found: dict[tuple[str, str], str] = {}
+    unique: dict[tuple[str, str], str] = {}
     for line in lines:
         if line.reason:
-            found.setdefault((line.what, line.reason), f"{line.section}, {line.what}: {line.reason}")
-    return list(found.values())
+            unique.setdefault((line.what, line.reason), f"{line.section}, {line.what}: {line.reason}")
+    return list(unique.values())
 
 
 def not_measured(section: str, error: Exception) -> Line:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench import scale
 from bench.lines import PER_SECOND, Line
-from bench.measure import Figure, Run, paced
+from bench.measure import Figure, Run, measure_paced
 from bench.scale import LOG_MIB, PUT_P99_US, drop_pages, log_mib, resident_mib
 from bench.suite import Loading, Say
 from bench.targets.engine import engine_call, engine_class
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 SECTION = "maintenance"
 ENGINE, COPY = "engine", "maintenance"
 BUCKET = "exports"
-ALONE_S = 20.0
+IDLE_S = 20.0
 WARM_UP_S = 3.0
 PUTS = 20_000
 PUT_STREAM = 3
-EVERY_S = 0.01
-LOOK_S = 0.05
+PUT_INTERVAL_S = 0.01
+POLL_S = 0.05
 MEMORY_MIB = 256
 EXPIRED_AT = 200
 """Time in epoch seconds. The attribute `amount` is used as the expiry time, and about a ninth of its values
 are lower.
 """
 
-Work = Callable[["Engine", Settings, float], int]
+JobFunction = Callable[["Engine", Settings, float], int]
 """Function that runs a job with the engine, the settings and a deadline (monotonic seconds), and returns the number of
 processed items.
 """
@@ -70,7 +70,7 @@ INDEX = {
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobResult:
     """The result of a job: its duration, its number of items, and the puts of a thread during the job.
 
     `resident_mib` is the maximum memory that the job added to this process, or that its separate process used.
@@ -103,7 +103,7 @@ class _EarlyClock(SystemClock):
         return EXPIRED_AT
 
 
-def measured(settings: Settings, limit_s: float, loading: Loading, say: Say) -> list[Job]:
+def measure(settings: Settings, limit_s: float, loading: Loading, say: Say) -> list[JobResult]:
     """Run every job on a copy of the engine's database in the folder. The copy is removed afterwards.
 
     A job that takes longer than `limit_s` seconds is stopped, and its result contains the items processed so far.
@@ -122,15 +122,15 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder / BUCKET, ignore_errors=True)
 
 
-def _jobs(settings: Settings, limit_s: float, say: Say) -> Iterator[Job]:
-    def run(name: str, work: Work, clock: Clock | None = None) -> Job:
+def _jobs(settings: Settings, limit_s: float, say: Say) -> Iterator[JobResult]:
+    def run(name: str, job: JobFunction, clock: Clock | None = None) -> JobResult:
         say(name)
         drop_pages(settings.folder, COPY)
         path = settings.folder / f"{COPY}.db"
         with engine_class().open(path, ttl_sweep_s=None, buckets=settings.folder, clock=clock) as engine:
-            return _while_writing(name, engine, settings, partial(work, engine, settings, time.monotonic() + limit_s))
+            return _while_writing(name, engine, settings, partial(job, engine, settings, time.monotonic() + limit_s))
 
-    yield run("no job", _nothing)
+    yield run("no job", _wait)
     yield run("keyplan fsck", _fsck)
     yield run("export", _export)
     yield run("index backfill", _index_backfill)
@@ -141,8 +141,8 @@ def _jobs(settings: Settings, limit_s: float, say: Say) -> Iterator[Job]:
     yield run("time to live sweep", _sweep, _EarlyClock())
 
 
-def _nothing(_engine: Engine, _settings: Settings, _deadline_s: float) -> int:
-    time.sleep(ALONE_S)
+def _wait(_engine: Engine, _settings: Settings, _deadline_s: float) -> int:
+    time.sleep(IDLE_S)
     return 0
 
 
@@ -151,25 +151,25 @@ def _fsck(_engine: Engine, settings: Settings, deadline_s: float) -> int:
     command = [sys.executable, "-c", "from keyplan.cli.main import app; app()", "fsck", path]
     with tempfile.TemporaryFile("w+") as report:
         process = subprocess.Popen(command, env={**os.environ, **source_environment()}, stderr=report)
-        ended = _ended(lambda: process.poll() is not None, deadline_s)
-        if not ended:
+        is_complete = _wait_until(lambda: process.poll() is not None, deadline_s)
+        if not is_complete:
             process.kill()
         process.wait()
         report.seek(0)
         lines = report.read().splitlines()
-    if ended and process.returncode:
+    if is_complete and process.returncode:
         raise TargetError(f"keyplan fsck: {lines}")
-    return settings.workload.items if ended else _share(lines, settings)
+    return settings.workload.items if is_complete else _reported_items(lines, settings)
 
 
 def _export(engine: Engine, settings: Settings, deadline_s: float) -> int:
     table = settings.workload.table
     arn = f"arn:aws:dynamodb:{engine.region}:{engine.account}:table/{table}"
     (settings.folder / BUCKET).mkdir(exist_ok=True)
-    engine.call("UpdateContinuousBackups", {"TableName": table, **_recovery(on=True)})
+    engine.call("UpdateContinuousBackups", {"TableName": table, **_recovery(enabled=True)})
     export = engine.call("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": BUCKET})["ExportDescription"]
 
-    def described() -> dict[str, Any]:
+    def describe_export() -> dict[str, Any]:
         described_export: dict[str, Any] = engine.call("DescribeExport", {"ExportArn": export["ExportArn"]})[
             "ExportDescription"
         ]
@@ -177,30 +177,30 @@ def _export(engine: Engine, settings: Settings, deadline_s: float) -> int:
 
     lines: list[str] = []
     with progress.reporting_to(lines.append):
-        ended = _ended(lambda: described()["ExportStatus"] != "IN_PROGRESS", deadline_s)
-    if not ended:
+        is_complete = _wait_until(lambda: describe_export()["ExportStatus"] != "IN_PROGRESS", deadline_s)
+    if not is_complete:
         engine.jobs.close()
-    elif described()["ExportStatus"] != "COMPLETED":
-        raise TargetError(f"the export failed: {described()}")
-    engine.call("UpdateContinuousBackups", {"TableName": table, **_recovery(on=False)})
-    return settings.workload.items if ended else _share(lines, settings)
+    elif describe_export()["ExportStatus"] != "COMPLETED":
+        raise TargetError(f"the export failed: {describe_export()}")
+    engine.call("UpdateContinuousBackups", {"TableName": table, **_recovery(enabled=False)})
+    return settings.workload.items if is_complete else _reported_items(lines, settings)
 
 
-def _recovery(*, on: bool) -> dict[str, Any]:
-    return {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": on}}
+def _recovery(*, enabled: bool) -> dict[str, Any]:
+    return {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": enabled}}
 
 
 def _expiry_backfill(engine: Engine, settings: Settings, deadline_s: float) -> int:
-    engine.call("UpdateTimeToLive", _time_to_live(settings, on=True))
-    return _backfilled(engine, settings, deadline_s)
+    engine.call("UpdateTimeToLive", _time_to_live(settings, enabled=True))
+    return _wait_for_backfill(engine, settings, deadline_s)
 
 
 def _sweep(engine: Engine, _settings: Settings, deadline_s: float) -> int:
     return engine.sweep(lambda: time.monotonic() >= deadline_s)
 
 
-def _time_to_live(settings: Settings, *, on: bool) -> dict[str, Any]:
-    specification = {"AttributeName": "amount", "Enabled": on}
+def _time_to_live(settings: Settings, *, enabled: bool) -> dict[str, Any]:
+    specification = {"AttributeName": "amount", "Enabled": enabled}
     return {"TableName": settings.workload.table, "TimeToLiveSpecification": specification}
 
 
@@ -208,58 +208,58 @@ def _index_backfill(engine: Engine, settings: Settings, deadline_s: float) -> in
     definitions = [{"AttributeName": name, "AttributeType": "S"} for name in ("status", "created_at")]
     update = {"AttributeDefinitions": definitions, "GlobalSecondaryIndexUpdates": [{"Create": INDEX}]}
     engine.call("UpdateTable", {"TableName": settings.workload.table, **update})
-    return _backfilled(engine, settings, deadline_s)
+    return _wait_for_backfill(engine, settings, deadline_s)
 
 
-def _backfilled(engine: Engine, settings: Settings, deadline_s: float) -> int:
+def _wait_for_backfill(engine: Engine, settings: Settings, deadline_s: float) -> int:
     lines: list[str] = []
     with progress.reporting_to(lines.append):
-        ended = _ended(lambda: not engine.store.view().documents("backfill:"), deadline_s)
-    return settings.workload.items if ended else _share(lines, settings)
+        is_complete = _wait_until(lambda: not engine.store.view().documents("backfill:"), deadline_s)
+    return settings.workload.items if is_complete else _reported_items(lines, settings)
 
 
-def _ended(is_over: Callable[[], bool], deadline_s: float) -> bool:
+def _wait_until(condition: Callable[[], bool], deadline_s: float) -> bool:
     """Wait until a condition is met, at most until the deadline. Return True if it was met."""
-    while not (over := is_over()) and time.monotonic() < deadline_s:
-        time.sleep(LOOK_S)
-    return over
+    while not (is_met := condition()) and time.monotonic() < deadline_s:
+        time.sleep(POLL_S)
+    return is_met
 
 
-def _share(lines: Sequence[str], settings: Settings) -> int:
+def _reported_items(lines: Sequence[str], settings: Settings) -> int:
     """Return the number of items in the job's last progress report."""
     percents = [int(match[1]) for line in lines if (match := re.search(r": (\d+) %$", line))]
     return settings.workload.items * (percents[-1] if percents else 0) // 100
 
 
-def _while_writing(name: str, engine: Engine, settings: Settings, work: Callable[[], int]) -> Job:
+def _while_writing(name: str, engine: Engine, settings: Settings, job: Callable[[], int]) -> JobResult:
     """Run a job while one thread puts items and another watches the memory."""
     calls = settings.workload.calls(Operation.PUT, PUTS, PUT_STREAM)
     runs: Iterator[Run] = itertools.cycle([engine_call(engine, call) for call in calls])
-    warm = threading.Event()
-    threading.Timer(WARM_UP_S, warm.set).start()
-    paced(runs, EVERY_S, warm)
+    warmed_up = threading.Event()
+    threading.Timer(WARM_UP_S, warmed_up.set).start()
+    measure_paced(runs, PUT_INTERVAL_S, warmed_up)
     gc.collect()
     gc.freeze()  # garbage collection of the prepared calls would stop all threads
-    ended = threading.Event()
+    is_complete = threading.Event()
     with ThreadPoolExecutor(2) as pool:
-        puts = pool.submit(paced, runs, EVERY_S, ended)
-        memory = pool.submit(_peak_mib, ended)
+        puts = pool.submit(measure_paced, runs, PUT_INTERVAL_S, is_complete)
+        memory = pool.submit(_peak_mib, is_complete)
         started_s = time.monotonic()
         try:
-            items = work()
+            items = job()
         finally:
-            ended.set()
+            is_complete.set()
             gc.unfreeze()
         seconds = time.monotonic() - started_s
-        return Job(name, items, seconds, puts.result(), memory.result(), log_mib(settings.folder, COPY))
+        return JobResult(name, items, seconds, puts.result(), memory.result(), log_mib(settings.folder, COPY))
 
 
-def _peak_mib(ended: threading.Event) -> float:
-    """Return by how much the memory of this process and its children exceeded the current value until `ended` was set,
-    in MiB.
+def _peak_mib(is_complete: threading.Event) -> float:
+    """Return by how much the memory of this process and its children exceeded the current value until `is_complete` was
+    set, in MiB.
     """
     before_mib = peak_mib = resident_mib()
-    while not ended.wait(LOOK_S):
+    while not is_complete.wait(POLL_S):
         peak_mib = max(peak_mib, resident_mib() + _children_mib())
     return peak_mib - before_mib
 

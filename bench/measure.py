@@ -53,7 +53,7 @@ class Span:
     measure_s: float = 1.5
 
 
-def single(runs: Runs, span: Span) -> Figure:
+def measure_single(runs: Runs, span: Span) -> Figure:
     """Measure one client that repeats `runs`."""
     _loop(runs, span.warm_up_s)
     # Garbage collection of the harness's prepared requests must not count as time of the target.
@@ -67,7 +67,7 @@ def single(runs: Runs, span: Span) -> Figure:
         gc.unfreeze()
 
 
-def once(runs: Sequence[Run]) -> Figure:
+def measure_once(runs: Sequence[Run]) -> Figure:
     """Measure one client that makes each call once, for calls that differ when repeated."""
     clock = time.perf_counter_ns
     times_ns: list[int] = []
@@ -79,12 +79,12 @@ def once(runs: Sequence[Run]) -> Figure:
     return _figure(times_ns, clock() - started_ns, _pages_read() - pages)
 
 
-def paced(runs: Runs, every_s: float, ended: threading.Event) -> Figure:
-    """Measure one client with a call due every `every_s` seconds, until an event is set, with at least one call.
+def measure_paced(runs: Runs, interval_s: float, stop: threading.Event) -> Figure:
+    """Measure one client with a call due every `interval_s` seconds, until an event is set, with at least one call.
 
     The time of a call is measured from when the call was due, so that a call that has to wait also delays later calls.
     """
-    clock, every_ns = time.perf_counter_ns, int(every_s * 1e9)
+    clock, interval_ns = time.perf_counter_ns, int(interval_s * 1e9)
     times_ns: list[int] = []
     started_ns = due_ns = clock()
     for run in runs:
@@ -92,29 +92,29 @@ def paced(runs: Runs, every_s: float, ended: threading.Event) -> Figure:
             time.sleep(ahead_ns / 1e9)
         run()
         times_ns.append(clock() - due_ns)
-        due_ns += every_ns
-        if ended.is_set():
+        due_ns += interval_ns
+        if stop.is_set():
             break
     return _figure(times_ns, clock() - started_ns)
 
 
-def threaded(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
+def measure_threads(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
     """Measure one thread per sequence of calls, all started together. Raises the first error of any thread.
 
     Only the first sequence is used to warm up, because some targets take seconds for a call.
     """
     _loop(runs_of_thread[0], span.warm_up_s)
-    times_ns, elapsed_ns = _together(runs_of_thread, span.measure_s)
-    return _figure([time_ns for of_thread in times_ns for time_ns in of_thread], elapsed_ns)
+    times_ns, elapsed_ns = _run_threads(runs_of_thread, span.measure_s)
+    return _figure([time_ns for thread_times_ns in times_ns for time_ns in thread_times_ns], elapsed_ns)
 
 
-def mixed(runs: Mapping[Kind, Runs], span: Span) -> dict[Kind, Figure]:
+def measure_mixed(runs: Mapping[Kind, Runs], span: Span) -> dict[Kind, Figure]:
     """Measure one thread per kind of call, all at the same time, and return a figure for each kind."""
-    times_ns, elapsed_ns = _together(list(runs.values()), span.measure_s)
-    return {kind: _figure(of_thread, elapsed_ns) for kind, of_thread in zip(runs, times_ns, strict=True)}
+    times_ns, elapsed_ns = _run_threads(list(runs.values()), span.measure_s)
+    return {kind: _figure(thread_times_ns, elapsed_ns) for kind, thread_times_ns in zip(runs, times_ns, strict=True)}
 
 
-def _together(runs_of_thread: Sequence[Runs], seconds: float) -> tuple[list[list[int]], int]:
+def _run_threads(runs_of_thread: Sequence[Runs], seconds: float) -> tuple[list[list[int]], int]:
     """Start one thread per sequence of calls. Return the call times of each thread and the total elapsed time, in
     nanoseconds.
     """
@@ -122,15 +122,16 @@ def _together(runs_of_thread: Sequence[Runs], seconds: float) -> tuple[list[list
     errors: list[BaseException] = []
     start = threading.Barrier(len(runs_of_thread) + 1)
 
-    def work(runs: Runs, mine_ns: list[int]) -> None:
+    def loop(runs: Runs, thread_times_ns: list[int]) -> None:
         try:
             start.wait()
-            mine_ns.extend(_loop(runs, seconds))
+            thread_times_ns.extend(_loop(runs, seconds))
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             errors.append(error)
 
     threads = [
-        threading.Thread(target=work, args=each, daemon=True) for each in zip(runs_of_thread, times_ns, strict=True)
+        threading.Thread(target=loop, args=arguments, daemon=True)
+        for arguments in zip(runs_of_thread, times_ns, strict=True)
     ]
     for thread in threads:
         thread.start()
@@ -144,16 +145,16 @@ def _together(runs_of_thread: Sequence[Runs], seconds: float) -> tuple[list[list
     return times_ns, elapsed_ns
 
 
-def in_turn(measures: Mapping[str, Callable[[Span], Figure]], span: Span) -> dict[str, Figure]:
+def measure_in_turn(measures: Mapping[str, Callable[[Span], Figure]], span: Span) -> dict[str, Figure]:
     """Measure several functions in turn for a few rounds, and return the median round of each.
 
     Other load on the machine then affects all of them in the same way, so that their ratios stay meaningful.
     """
-    share = Span(span.warm_up_s / ROUNDS, span.measure_s / ROUNDS)
+    round_span = Span(span.warm_up_s / ROUNDS, span.measure_s / ROUNDS)
     rounds: dict[str, list[Figure]] = {name: [] for name in measures}
     for _ in range(ROUNDS):
         for name, measure in measures.items():
-            rounds[name].append(measure(share))
+            rounds[name].append(measure(round_span))
     return {name: median(figures) for name, figures in rounds.items()}
 
 
@@ -162,9 +163,9 @@ def median(figures: Sequence[Figure]) -> Figure:
     return sorted(figures, key=_per_second)[len(figures) // 2]
 
 
-def singles(runs: Mapping[str, Runs], span: Span) -> dict[str, Figure]:
-    """Measure one client per target in turn, with `in_turn`."""
-    return in_turn({name: partial(single, calls) for name, calls in runs.items()}, span)
+def measure_singles(runs: Mapping[str, Runs], span: Span) -> dict[str, Figure]:
+    """Measure one client per target in turn, with `measure_in_turn`."""
+    return measure_in_turn({name: partial(measure_single, calls) for name, calls in runs.items()}, span)
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ HTTP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class RunSettings:
     """The settings of a complete run."""
 
     settings: Settings
@@ -36,14 +36,14 @@ class Whole:
 
 
 @dataclass(slots=True)
-class Measured:
+class AllResults:
     """All lines, a note about each target, and the reasons for missing targets."""
 
     lines: list[Line] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
-    def of(self, results: Results, lines: Sequence[Line]) -> Sequence[Line]:
+    def record_notes(self, results: Results, lines: Sequence[Line]) -> Sequence[Line]:
         """Return the lines of a suite, and store its notes."""
         self.notes.update(results.notes)
         self.missing.update(results.missing)
@@ -53,26 +53,26 @@ class Measured:
 Part = Callable[[Settings], Sequence[Line]]
 
 
-def measured(whole: Whole, begin: Callable[[str, int], None]) -> Measured:
+def measure(run_settings: RunSettings, begin: Callable[[str, int], None]) -> AllResults:
     """Run each part in a temporary folder. A part that cannot be measured becomes one line with the reason.
 
     `begin` is called with the name of each part and the number of parts.
     """
-    found = Measured()
-    if not whole.with_peers:
-        found.missing.update(dict.fromkeys(PEER_NAMES, "--peers installs and adds them"))
-    parts = _parts(whole, found)
+    results = AllResults()
+    if not run_settings.with_peers:
+        results.missing.update(dict.fromkeys(PEER_NAMES, "--peers installs and adds them"))
+    parts = _parts(run_settings, results)
     for section, part in parts.items():
         begin(section, len(parts))
-        with tempfile.TemporaryDirectory(prefix="keyplan-bench-", dir=whole.settings.folder) as name:
+        with tempfile.TemporaryDirectory(prefix="keyplan-bench-", dir=run_settings.settings.folder) as name:
             try:
-                found.lines.extend(part(replace(whole.settings, folder=Path(name))))
+                results.lines.extend(part(replace(run_settings.settings, folder=Path(name))))
             except Exception as error:  # noqa: BLE001 - a failed measurement becomes a line of the table
-                found.lines.append(not_measured(section, error))
-    return found
+                results.lines.append(not_measured(section, error))
+    return results
 
 
-def _parts(whole: Whole, found: Measured) -> Mapping[str, Part]:
+def _parts(run_settings: RunSettings, results: AllResults) -> Mapping[str, Part]:
     """Return the parts in the order in which they run.
 
     The measurements with a million items run early, because memory that other parts leave in this process would be
@@ -80,31 +80,31 @@ def _parts(whole: Whole, found: Measured) -> Mapping[str, Part]:
     for a while after loading a million items.
     """
     return {
-        startup.SECTION: lambda settings: startup.measured(settings).lines(),
-        scale.SECTION: lambda settings: _at_scale(whole, settings),
-        connections.SECTION: lambda settings: connections.measured(settings).lines(),
-        floors.SECTION: lambda settings: floors.lines(floors.measured(settings)),
-        gsi.SECTION: lambda settings: [line for added in gsi.measured(settings) for line in added.lines()],
-        durable.SECTION: lambda settings: durable.measured(settings).lines(),
-        comparing.IN_PROCESS: lambda settings: _one_client(whole, found, settings),
-        comparing.OVER_HTTP: lambda settings: _over_http(whole, found, settings),
+        startup.SECTION: lambda settings: startup.measure(settings).lines(),
+        scale.SECTION: lambda settings: _at_scale(run_settings, settings),
+        connections.SECTION: lambda settings: connections.measure(settings).lines(),
+        floors.SECTION: lambda settings: floors.lines(floors.measure(settings)),
+        gsi.SECTION: lambda settings: [line for index_cost in gsi.measure(settings) for line in index_cost.lines()],
+        durable.SECTION: lambda settings: durable.measure(settings).lines(),
+        comparing.IN_PROCESS: lambda settings: _one_client(run_settings, results, settings),
+        comparing.OVER_HTTP: lambda settings: _over_http(run_settings, results, settings),
     }
 
 
-def _at_scale(whole: Whole, settings: Settings) -> Sequence[Line]:
-    at_length = replace(settings, span=whole.scale_span or settings.span)
-    return scale.measured(at_length, whole.scale_items, whole.loading).lines()
+def _at_scale(run_settings: RunSettings, settings: Settings) -> Sequence[Line]:
+    scale_settings = replace(settings, span=run_settings.scale_span or settings.span)
+    return scale.measure(scale_settings, run_settings.scale_items, run_settings.loading).lines()
 
 
-def _one_client(whole: Whole, found: Measured, settings: Settings) -> Sequence[Line]:
-    plan = Plan(comparing.one_client_targets(peers=whole.with_peers), clients=(1,))
-    results = run(plan, settings, whole.loading, whole.say)
-    return found.of(results, comparing.one_client_lines(results))
+def _one_client(run_settings: RunSettings, all_results: AllResults, settings: Settings) -> Sequence[Line]:
+    plan = Plan(comparing.one_client_targets(peers=run_settings.with_peers), clients=(1,))
+    results = run(plan, settings, run_settings.loading, run_settings.say)
+    return all_results.record_notes(results, comparing.one_client_lines(results))
 
 
-def _over_http(whole: Whole, found: Measured, settings: Settings) -> Sequence[Line]:
+def _over_http(run_settings: RunSettings, all_results: AllResults, settings: Settings) -> Sequence[Line]:
     http.wrk_path()
-    plan = Plan(comparing.http_targets(peers=whole.with_peers), tuple(Operation), (comparing.CONNECTIONS,))
-    in_seconds = replace(settings, span=replace(settings.span, measure_s=HTTP_S))
-    results = run_in_turn(plan, in_seconds, whole.rounds, whole.loading, whole.say)
-    return found.of(results, comparing.http_lines(results))
+    plan = Plan(comparing.http_targets(peers=run_settings.with_peers), tuple(Operation), (comparing.CONNECTIONS,))
+    http_settings = replace(settings, span=replace(settings.span, measure_s=HTTP_S))
+    results = run_in_turn(plan, http_settings, run_settings.rounds, run_settings.loading, run_settings.say)
+    return all_results.record_notes(results, comparing.http_lines(results))

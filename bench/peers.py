@@ -108,8 +108,8 @@ def peer_named(name: str) -> Peer:
 
 def peers_folder() -> Path:
     """Return the folder of installed peers: $KEYPLAN_BENCH_PEERS, or keyplan-bench in the user's cache folder."""
-    if chosen := os.environ.get(FOLDER_VARIABLE):
-        return Path(chosen)
+    if configured := os.environ.get(FOLDER_VARIABLE):
+        return Path(configured)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "keyplan-bench"
 
@@ -208,13 +208,13 @@ def _install_from_pypi(peer: Peer, environment: Path) -> None:
 
 def _install(command: Sequence[str], folder: Path) -> None:
     try:
-        finished = subprocess.run(
+        process = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_PATIENCE_S, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise PeerError(f"`{' '.join(command)}` took longer than {INSTALL_PATIENCE_S} s") from error
-    if finished.returncode:
-        lines = (finished.stderr or finished.stdout).strip().splitlines() or ["no output"]
+    if process.returncode:
+        lines = (process.stderr or process.stdout).strip().splitlines() or ["no output"]
         raise PeerError(f"`{' '.join(command)}` failed: {lines[-1]}")
 
 
@@ -233,9 +233,9 @@ def _wait_for_port(process: subprocess.Popen[bytes], port: int, log: Path) -> No
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """Stop the server and its child processes, first with SIGTERM."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, sign)
+            os.killpg(process.pid, signal_number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(STOP_PATIENCE_S)
             return

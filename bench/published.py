@@ -49,8 +49,8 @@ def write(record: Record, path: Path = RESULTS) -> None:
 
 
 def read(path: Path = RESULTS) -> Record:
-    kept = json.loads(path.read_text())
-    return Record(kept["machine"], kept["notes"], kept["missing"], [Line(**line) for line in kept["lines"]])
+    content = json.loads(path.read_text())
+    return Record(content["machine"], content["notes"], content["missing"], [Line(**line) for line in content["lines"]])
 
 
 def fill(record: Record) -> list[Path]:
@@ -66,10 +66,10 @@ def fill(record: Record) -> list[Path]:
 def pages(record: Record) -> dict[Path, str]:
     """Return each page with the figures of a run."""
     blocks: dict[Path, Callable[[Record], str]] = {README: short_block, PAGE: whole_block}
-    return {path: filled(path.read_text(), block(record)) for path, block in blocks.items()}
+    return {path: fill_block(path.read_text(), block(record)) for path, block in blocks.items()}
 
 
-def filled(page: str, block: str) -> str:
+def fill_block(page: str, block: str) -> str:
     """Return a page in which the text between the two markers is replaced.
 
     Raises ValueError unless the page has exactly one pair of markers.
@@ -119,9 +119,9 @@ def whole_block(record: Record) -> str:
     return "\n\n".join(parts)
 
 
-def _against_best(lines: Sequence[Line], section: str, target: str, what: str) -> tuple[str, str]:
+def _against_best(lines: Sequence[Line], section: str, target: str, label: str) -> tuple[str, str]:
     """Return a target's figure, and its ratio to the fastest other target that supports the operation."""
-    matching = [line for line in lines if (line.section, line.target, line.what) == (section, target, what)]
+    matching = [line for line in lines if (line.section, line.target, line.what) == (section, target, label)]
     figure = next((line.figure for line in matching), None)
     ratio = min((line.ratio for line in matching if line.ratio is not None), default=None)
     return (
@@ -135,14 +135,14 @@ def _rows(lines: Sequence[Line]) -> Iterator[str]:
         other, ratio = (
             (figure_text(line.other, line.unit), figure_text(line.ratio, TIMES)) if line.against else ("", "")
         )
-        met_text = {True: "yes", False: "no", None: "-" if line.required else ""}[line.met]
+        result_text = {True: "yes", False: "no", None: "-" if line.required else ""}[line.is_within_limit]
         cells = (line.what, line.target, figure_text(line.figure, line.unit), line.against, other, ratio)
-        yield f"| {' | '.join((*cells, line.required, met_text))} |"
+        yield f"| {' | '.join((*cells, line.required, result_text))} |"
 
 
 def _bounds_text(lines: Sequence[Line]) -> str:
-    compared = [line.met for line in lines if line.met is not None]
-    return f"{sum(compared)} of {len(compared)} required bounds met"
+    results = [line.is_within_limit for line in lines if line.is_within_limit is not None]
+    return f"{sum(results)} of {len(results)} required bounds met"
 
 
 def _rounded(line: Line) -> Line:

@@ -21,9 +21,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from bench.durable import Durable
+from bench.durable import DurableFigures
 from bench.floors import Floors
-from bench.gsi import Added
+from bench.gsi import IndexCost
 from bench.http import HOW_TO_GET_WRK
 from bench.lines import TIMES, Line, figure_text, reasons
 from bench.measure import Figure
@@ -75,17 +75,17 @@ def file_system_of(folder: Path) -> str:
         return "unknown"
     best = ("", "unknown")
     for line in mounts.read_text().splitlines():
-        _, place, kind, *_ = line.split()
-        if folder.resolve().is_relative_to(place) and len(place) >= len(best[0]):
-            best = (place, kind)
+        _, mount_point, kind, *_ = line.split()
+        if folder.resolve().is_relative_to(mount_point) and len(mount_point) >= len(best[0]):
+            best = (mount_point, kind)
     return best[1]
 
 
-def in_general_words(facts: Mapping[str, Any]) -> dict[str, Any]:
+def publishable_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the information about a machine that can be published, without names, addresses and kernel version."""
     python = f"{platform.python_implementation()} {'.'.join(facts['python'].split('.')[:2])}"
-    kept_facts = ("at", "cores", "load_average", "file_system", "sync_us")
-    return {"python": python, **{name: facts[name] for name in kept_facts}}
+    names = ("at", "cores", "load_average", "file_system", "sync_us")
+    return {"python": python, **{name: facts[name] for name in names}}
 
 
 def print_machine(facts: Mapping[str, Any] | None = None) -> None:
@@ -160,18 +160,18 @@ def print_floors(floors: Floors) -> None:
     console.print(table)
 
 
-def print_gsi(cases: Sequence[Added]) -> None:
+def print_gsi(cases: Sequence[IndexCost]) -> None:
     table = _table(
         "one global secondary index, medians", "case", "put", "put, indexed", "adds", "bare", "bare, indexed", "adds"
     )
-    for added in cases:
-        engine = (added.without.p50_us, added.with_index.p50_us, added.added_us)
-        bare = (added.bare_without.p50_us, added.bare_with_index.p50_us, added.bare_added_us)
-        table.add_row(added.case.name, *(duration(time_us) for time_us in (*engine, *bare)))
+    for index_cost in cases:
+        engine = (index_cost.without.p50_us, index_cost.with_index.p50_us, index_cost.added_us)
+        bare = (index_cost.bare_without.p50_us, index_cost.bare_with_index.p50_us, index_cost.bare_added_us)
+        table.add_row(index_cost.case.name, *(duration(time_us) for time_us in (*engine, *bare)))
     console.print(table)
 
 
-def print_durable(durable: Durable) -> None:
+def print_durable(durable: DurableFigures) -> None:
     table = _table("durable puts", "what", "mean", "p50", "p99", "ops/s")
     table.add_row("bare commit with fsync each", *_timing(durable.bare_each))
     table.add_row("engine, 1 thread", *_timing(durable.engine_one))
@@ -191,24 +191,25 @@ def print_scale(scale: Scale) -> None:
             f"{stage.items:,} items, medians; x those of 10,000 items measured in turn; pages from the disk per call"
         )
         table = _table(title, "target", "operation", "warm", "x", "pages", "cold", "pages", "mixed", "mixed p99")
-        for name, of_target in stage.targets.items():
-            for operation, warm in of_target.warm.items():
-                cold, mixed = of_target.cold[operation], of_target.mixed.get(operation)
+        for name, target_figures in stage.targets.items():
+            for operation, warm in target_figures.warm.items():
+                cold, mixed = target_figures.cold[operation], target_figures.mixed.get(operation)
                 table.add_row(
                     name,
                     str(operation),
                     duration(warm.p50_us),
-                    f"{of_target.times(operation):.2f}",
+                    f"{target_figures.growth(operation):.2f}",
                     f"{warm.pages_read:.1f}",
                     duration(cold.p50_us),
                     f"{cold.pages_read:.1f}",
                     *(("", "") if mixed is None else (rate(mixed.per_second), duration(mixed.p99_us))),
                 )
         console.print(table)
-        for name, of_target in stage.targets.items():
+        for name, target_figures in stage.targets.items():
             console.print(
-                f"{name}: loaded {of_target.load_items_per_second:,.0f}/s, file and log {of_target.file_mib:,.0f} MiB, "
-                f"log after the mixed phase {of_target.log_mib:,.0f} MiB"
+                f"{name}: loaded {target_figures.load_items_per_second:,.0f}/s, "
+                f"file and log {target_figures.file_mib:,.0f} MiB, "
+                f"log after the mixed phase {target_figures.log_mib:,.0f} MiB"
             )
         console.print(f"resident: {stage.resident_mib:,.0f} MiB, at start {scale.resident_at_start_mib:,.0f} MiB")
         if stage.served:
@@ -232,25 +233,27 @@ def print_lines(lines: Sequence[Line], title: str = "") -> None:
             table.add_section()
             table.add_row(f"[bold]{line.section}[/]")
             before = None
-        same = before is not None and before.what == line.what
-        table.add_row("" if same else line.what, *_line_cells(line))
+        is_same_label = before is not None and before.what == line.what
+        table.add_row("" if is_same_label else line.what, *_line_cells(line))
         before = line
     console.print(table)
     for reason in reasons(lines):
         console.print(f"[yellow]{escape(reason)}[/]", soft_wrap=True)
     required = [line for line in lines if line.limit is not None]
-    open_ = sum(line.met is None for line in required)
+    uncompared = sum(line.is_within_limit is None for line in required)
     console.print(
-        f"{sum(line.met is True for line in required)} of {len(required)} required bounds are met"
-        + (f", {open_} have nothing to compare with" if open_ else "")
+        f"{sum(line.is_within_limit is True for line in required)} of {len(required)} required bounds are met"
+        + (f", {uncompared} have nothing to compare with" if uncompared else "")
     )
 
 
 def _line_cells(line: Line) -> Sequence[str]:
-    met_text = {True: "[green]yes[/]", False: "[red]no[/]", None: "-" if line.limit is not None else ""}[line.met]
+    result_text = {True: "[green]yes[/]", False: "[red]no[/]", None: "-" if line.limit is not None else ""}[
+        line.is_within_limit
+    ]
     other = figure_text(line.other, line.unit) if line.against else ""
     ratio = figure_text(line.ratio, TIMES) if line.against else ""
-    return line.target, figure_text(line.figure, line.unit), line.against, other, ratio, line.required, met_text
+    return line.target, figure_text(line.figure, line.unit), line.against, other, ratio, line.required, result_text
 
 
 def print_missing(missing: Mapping[str, str]) -> None:
@@ -290,7 +293,7 @@ def _timing(figure: Figure) -> Sequence[str]:
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", header_style="bold")
-    words = {"operation", "target", "what", "measurement", "case", "compared with", "met"}
+    text_columns = {"operation", "target", "what", "measurement", "case", "compared with", "met"}
     for column in columns:
-        table.add_column(column, justify="left" if column in words else "right", overflow="fold")
+        table.add_column(column, justify="left" if column in text_columns else "right", overflow="fold")
     return table

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench import http
 from bench.lines import PER_SECOND, TIMES, Line
-from bench.measure import Figure, Run, median, mixed, once, singles
+from bench.measure import Figure, Run, measure_mixed, measure_once, measure_singles, median
 from bench.suite import Loading
 from bench.targets.model import InProcess, Settings, Target, TargetError
 from bench.targets.server import running_engine
@@ -52,7 +52,7 @@ SERVED_S = 20  # long enough for several checkpoints
 
 
 @dataclass(frozen=True, slots=True)
-class OfTarget:
+class TargetFigures:
     """The figures of one target at one number of items, by operation.
 
     `small` contains the figures of a table with 10,000 items, measured in turn with those in `warm`. `mixed` contains
@@ -67,13 +67,13 @@ class OfTarget:
     file_mib: float
     log_mib: float
 
-    def times(self, operation: Operation) -> float:
+    def growth(self, operation: Operation) -> float:
         """Return the ratio of the median time to that of the small table. Other load on the machine affects both."""
         return self.warm[operation].p50_us / self.small[operation].p50_us
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServerFigures:
     """Concurrent gets and puts on `keyplan serve`, with several connections each, and the size of the log afterwards.
 
     `small` contains the figures of a table with 10,000 items, which is measured first.
@@ -89,9 +89,9 @@ class Stage:
     """The figures of all targets at one number of items. `resident_mib` is the memory of this process after loading."""
 
     items: int
-    targets: dict[str, OfTarget]
+    targets: dict[str, TargetFigures]
     resident_mib: float
-    served: Served | None = None
+    served: ServerFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,47 +109,49 @@ class Scale:
         return [line for stage in self.stages for line in self._of_stage(stage)]
 
     def _of_stage(self, stage: Stage) -> Iterator[Line]:
-        at, small = f"{stage.items:,} items", f"{FIRST_STAGE_ITEMS:,} items"
-        last = stage is self.stages[-1]
-        own, floor = stage.targets[self.target], stage.targets.get(FLOOR) if self.target != FLOOR else None
-        for operation, figure in own.warm.items():
-            bound = GET_TIMES if operation == Operation.GET and last and stage.items <= MILLION else None
-            what = f"{operation}, median, {at}"
-            yield Line(SECTION, what, self.target, figure.p50_us, "us", small, own.small[operation].p50_us, bound)
+        size_text, small = f"{stage.items:,} items", f"{FIRST_STAGE_ITEMS:,} items"
+        is_last = stage is self.stages[-1]
+        target, floor = stage.targets[self.target], stage.targets.get(FLOOR) if self.target != FLOOR else None
+        for operation, figure in target.warm.items():
+            bound = GET_TIMES if operation == Operation.GET and is_last and stage.items <= MILLION else None
+            label = f"{operation}, median, {size_text}"
+            yield Line(SECTION, label, self.target, figure.p50_us, "us", small, target.small[operation].p50_us, bound)
             if floor:
-                limit = FLOOR_TIMES[operation] if last else None
-                yield Line(SECTION, what, self.target, figure.p50_us, "us", FLOOR, floor.warm[operation].p50_us, limit)
-        for operation, figure in own.cold.items():
+                limit = FLOOR_TIMES[operation] if is_last else None
+                yield Line(SECTION, label, self.target, figure.p50_us, "us", FLOOR, floor.warm[operation].p50_us, limit)
+        for operation, figure in target.cold.items():
             other = (FLOOR, floor.cold[operation].p50_us) if floor else ("", None)
-            yield Line(SECTION, f"{operation}, cold, median, {at}", self.target, figure.p50_us, "us", *other)
-        if floor and last:
-            growth = own.times(Operation.GET), floor.times(Operation.GET)
-            what = f"growth of a get from {small}, {at}"
-            yield Line(SECTION, what, self.target, growth[0], TIMES, FLOOR, growth[1], GROWTH_TIMES)
-        yield from _mixed_lines(self.target, f"mixed, {at}", own.mixed, own.log_mib, bounded=last)
+            yield Line(SECTION, f"{operation}, cold, median, {size_text}", self.target, figure.p50_us, "us", *other)
+        if floor and is_last:
+            growth = target.growth(Operation.GET), floor.growth(Operation.GET)
+            label = f"growth of a get from {small}, {size_text}"
+            yield Line(SECTION, label, self.target, growth[0], TIMES, FLOOR, growth[1], GROWTH_TIMES)
+        yield from _mixed_lines(self.target, f"mixed, {size_text}", target.mixed, target.log_mib, has_limits=is_last)
         if served := stage.served:
-            yield from _mixed_lines("http", f"mixed over HTTP, {at}", served.figures, served.log_mib, bounded=last)
+            yield from _mixed_lines(
+                "http", f"mixed over HTTP, {size_text}", served.figures, served.log_mib, has_limits=is_last
+            )
             for operation, figure in served.small.items():
-                what = f"{operation}, p99, mixed over HTTP, {small}"
-                yield Line(SECTION, what, "http", figure.p99_us, "us")
-        if own.load_items_per_second:
-            yield Line(SECTION, f"loaded, {at}", self.target, own.load_items_per_second, PER_SECOND)
-        yield Line(SECTION, f"file and log, {at}", self.target, own.file_mib, "MiB")
+                label = f"{operation}, p99, mixed over HTTP, {small}"
+                yield Line(SECTION, label, "http", figure.p99_us, "us")
+        if target.load_items_per_second:
+            yield Line(SECTION, f"loaded, {size_text}", self.target, target.load_items_per_second, PER_SECOND)
+        yield Line(SECTION, f"file and log, {size_text}", self.target, target.file_mib, "MiB")
         added_mib = stage.resident_mib - self.resident_at_start_mib
-        yield Line(SECTION, f"resident memory added, {at}", self.target, added_mib, "MiB")
+        yield Line(SECTION, f"resident memory added, {size_text}", self.target, added_mib, "MiB")
 
 
 def _mixed_lines(
-    target: str, what: str, figures: Mapping[Operation, Figure], log_mib: float, *, bounded: bool
+    target: str, label: str, figures: Mapping[Operation, Figure], log_mib: float, *, has_limits: bool
 ) -> Iterator[Line]:
     for operation, figure in figures.items():
-        limit = PUT_P99_US if bounded and operation == Operation.PUT else None
-        yield Line(SECTION, f"{operation}, {what}", target, figure.per_second, PER_SECOND)
-        yield Line(SECTION, f"{operation}, p99, {what}", target, figure.p99_us, "us", limit=limit)
-    yield Line(SECTION, f"log, {what}", target, log_mib, "MiB", limit=LOG_MIB if bounded else None)
+        limit = PUT_P99_US if has_limits and operation == Operation.PUT else None
+        yield Line(SECTION, f"{operation}, {label}", target, figure.per_second, PER_SECOND)
+        yield Line(SECTION, f"{operation}, p99, {label}", target, figure.p99_us, "us", limit=limit)
+    yield Line(SECTION, f"log, {label}", target, log_mib, "MiB", limit=LOG_MIB if has_limits else None)
 
 
-def measured(settings: Settings, items: int, loading: Loading, name: str = "engine") -> Scale:
+def measure(settings: Settings, items: int, loading: Loading, name: str = "engine") -> Scale:
     """Load `items` items in stages of 10,000, 100,000, ... and measure the target and bare SQLite after each stage.
 
     Items that the databases in the settings' folder already contain are not loaded again, and smaller stages are
@@ -157,28 +159,28 @@ def measured(settings: Settings, items: int, loading: Loading, name: str = "engi
     """
     if name not in TARGETS:
         raise TargetError(f"scale measures {', '.join(TARGETS)}, not {name}")
-    at_start_mib = resident_mib()
+    initial_mib = resident_mib()
     databases = _Databases(settings, dict.fromkeys((name, FLOOR)))
     databases.small.folder.mkdir(parents=True, exist_ok=True)
     stages: list[Stage] = []
     for size in stage_sizes(items):
-        if (held := databases.held()) > size:
+        if (loaded_items := databases.loaded_items()) > size:
             continue
         workload = replace(settings.workload, items=size)
-        per_second = databases.load(workload, held, loading)
+        per_second = databases.load(workload, loaded_items, loading)
         stages.append(databases.stage(workload, per_second))
     if not stages:
         raise TargetError(f"{settings.folder} holds more than {items:,} items")
     if name.startswith("engine") and shutil.which("wrk"):
-        stages[-1] = replace(stages[-1], served=_served(databases, name))
-    return Scale(name, at_start_mib, stages)
+        stages[-1] = replace(stages[-1], served=_measure_server(databases, name))
+    return Scale(name, initial_mib, stages)
 
 
 def load(settings: Settings, loading: Loading, name: str = "engine") -> None:
     """Load the missing items of the settings' workload into a database in the settings' folder."""
-    held = _Databases(settings, {name: None}).held()
+    loaded_items = _Databases(settings, {name: None}).loaded_items()
     with open_target(name, settings) as target:
-        _fill(_in_process(target), settings.workload, held, loading)
+        _fill(_in_process(target), settings.workload, loaded_items, loading)
 
 
 def stage_sizes(items: int) -> Sequence[int]:
@@ -195,8 +197,8 @@ def resident_mib(process: str = "self") -> float:
     statistics = Path(f"/proc/{process}/statm")
     if not statistics.exists():
         return 0.0
-    _, resident, of_files, *_ = map(int, statistics.read_text().split())
-    return (resident - of_files) * os.sysconf("SC_PAGE_SIZE") / MIB
+    _, resident, file_pages, *_ = map(int, statistics.read_text().split())
+    return (resident - file_pages) * os.sysconf("SC_PAGE_SIZE") / MIB
 
 
 def file_mib(folder: Path, name: str) -> float:
@@ -243,17 +245,17 @@ class _Databases:
         workload = replace(self.settings.workload, items=FIRST_STAGE_ITEMS)
         return replace(self.settings, folder=self.settings.folder / "small", workload=workload)
 
-    def held(self) -> int:
+    def loaded_items(self) -> int:
         """Return the size of the largest stage that all databases already contain, or 0."""
         sizes = [0, *stage_sizes(self.settings.workload.items)]
-        held = len(sizes) - 1
+        loaded_items = len(sizes) - 1
         for name in self.names:
             if not (self.settings.folder / f"{name}.db").exists():
                 return 0
             with open_target(name, self.settings) as target:
-                while held and not _holds(_in_process(target), self.settings.workload, sizes[held] - 1):
-                    held -= 1
-        return sizes[held]
+                while loaded_items and not _holds(_in_process(target), self.settings.workload, sizes[loaded_items] - 1):
+                    loaded_items -= 1
+        return sizes[loaded_items]
 
     def load(self, workload: Workload, first: int, loading: Loading) -> Mapping[str, float]:
         """Load the items starting at index `first` into each database.
@@ -276,20 +278,22 @@ class _Databases:
             large = {name: self._open(stack, name, self.settings) for name in self.names}
             small = {name: self._open(stack, name, self.small) for name in self.names}
             warm = {operation: self._warm(large, small, workload, operation) for operation in DISTINCT}
-            both = {name: mixed(_mixed_runs(target, workload), self.settings.span) for name, target in large.items()}
-            found = {
-                name: OfTarget(
+            mixed_figures = {
+                name: measure_mixed(_mixed_runs(target, workload), self.settings.span) for name, target in large.items()
+            }
+            figures_by_target = {
+                name: TargetFigures(
                     {operation: figures[name] for operation, figures in cold.items()},
                     {operation: figures[name] for operation, figures in warm.items()},
                     {operation: figures[_small_name(name)] for operation, figures in warm.items()},
-                    both[name],
+                    mixed_figures[name],
                     per_second[name],
                     file_mib(folder, name),
                     log_mib(folder, name),
                 )
                 for name in self.names
             }
-        return Stage(workload.items, found, resident)
+        return Stage(workload.items, figures_by_target, resident)
 
     def _cold(self, workload: Workload, operation: Operation) -> dict[str, Figure]:
         calls = workload.calls(operation, COLD_CALLS, COLD_STREAM)
@@ -299,7 +303,7 @@ class _Databases:
                 drop_pages(self.settings.folder, name)
                 with open_target(name, self.settings) as target:
                     prepare = _in_process(target).prepare
-                    rounds[name].append(once([prepare(call) for call in calls[number::COLD_ROUNDS]]))
+                    rounds[name].append(measure_once([prepare(call) for call in calls[number::COLD_ROUNDS]]))
         return {name: median(figures) for name, figures in rounds.items()}
 
     def _warm(
@@ -316,7 +320,7 @@ class _Databases:
         for calls in runs.values():
             for run in calls:  # load the pages
                 run()
-        return singles({name: itertools.cycle(calls) for name, calls in runs.items()}, self.settings.span)
+        return measure_singles({name: itertools.cycle(calls) for name, calls in runs.items()}, self.settings.span)
 
     def _open(self, stack: contextlib.ExitStack, name: str, settings: Settings) -> InProcess:
         return _in_process(stack.enter_context(open_target(name, settings)))
@@ -350,26 +354,26 @@ def _load(target: InProcess, workload: Workload, first: int, progress: Callable[
     """Load the items starting at index `first`. Return the items per second, excluding the time to generate
     the items.
     """
-    spent_ns = 0
+    elapsed_ns = 0
     for call in workload.load(first):
         run = target.prepare(call)
         before_ns = time.perf_counter_ns()
         response = run()
-        spent_ns += time.perf_counter_ns() - before_ns
+        elapsed_ns += time.perf_counter_ns() - before_ns
         if reason := check_answer(Operation.BATCH, response):
             raise AnswerError(f"{target.name}: {reason}")
         progress(BATCH_ITEMS)
-    return (workload.items - first) * 1e9 / spent_ns
+    return (workload.items - first) * 1e9 / elapsed_ns
 
 
-def _served(databases: _Databases, name: str) -> Served:
+def _measure_server(databases: _Databases, name: str) -> ServerFigures:
     """Measure `keyplan serve` with the small and the large database file."""
-    small, _ = _driven(databases.small, name)
-    figures, log = _driven(databases.settings, name)
-    return Served(figures, small, log)
+    small, _ = _drive_server(databases.small, name)
+    figures, log = _drive_server(databases.settings, name)
+    return ServerFigures(figures, small, log)
 
 
-def _driven(settings: Settings, name: str) -> tuple[dict[Operation, Figure], float]:
+def _drive_server(settings: Settings, name: str) -> tuple[dict[Operation, Figure], float]:
     """Measure `keyplan serve` with two wrk processes, one for gets and one for puts. Return the figures and the size of
     the log.
     """
@@ -381,8 +385,8 @@ def _driven(settings: Settings, name: str) -> tuple[dict[Operation, Figure], flo
         ThreadPoolExecutor(len(MIXED)) as pool,
     ):
         files = {operation: requests.path(operation) for operation in MIXED}
-        driven = {operation: pool.submit(http.drive, server, path, load) for operation, path in files.items()}
-        figures = {operation: future.result() for operation, future in driven.items()}
+        futures = {operation: pool.submit(http.drive, server, path, load) for operation, path in files.items()}
+        figures = {operation: future.result() for operation, future in futures.items()}
         return figures, log_mib(settings.folder, name)
 
 

@@ -50,7 +50,7 @@ class Startup:
         ]
 
 
-def measured(settings: Settings) -> Startup:
+def measure(settings: Settings) -> Startup:
     memory_ms = statistics.median(_memory_ms(settings) for _ in range(STARTS))
     serve_ms = statistics.median(_serve_ms(settings, start) for start in range(STARTS))
     return Startup(memory_ms, serve_ms)
@@ -58,12 +58,12 @@ def measured(settings: Settings) -> Startup:
 
 def _memory_ms(settings: Settings) -> float:
     environment = {**os.environ, **source_environment(), **compiled_modules(settings.folder)}
-    finished = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, env=environment
     )
-    if finished.returncode:
-        raise TargetError(f"the engine did not start: {finished.stderr.strip().splitlines()[-1]}")
-    return float(finished.stdout)
+    if process.returncode:
+        raise TargetError(f"the engine did not start: {process.stderr.strip().splitlines()[-1]}")
+    return float(process.stdout)
 
 
 def _serve_ms(settings: Settings, start: int) -> float:

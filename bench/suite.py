@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import http
 from bench.measure import Figure, Span, median
 from bench.targets.model import Progress, Settings, Target
-from bench.targets.table import NOT_AT_HAND, check_names, open_target
+from bench.targets.table import UNAVAILABLE_ERRORS, check_names, open_target
 from bench.wire import AnswerError
 from bench.workload import Operation, Workload
 
@@ -53,12 +53,12 @@ class Results:
 
     def operations(self) -> list[Operation]:
         """Return the operations that were requested for at least one target."""
-        operations_asked = {row.operation for row in self.rows}
-        return [operation for operation in Operation if operation in operations_asked]
+        requested = {row.operation for row in self.rows}
+        return [operation for operation in Operation if operation in requested]
 
-    def best(self, of: Sequence[str], operation: Operation, clients: int) -> str | None:
+    def best(self, targets: Sequence[str], operation: Operation, clients: int) -> str | None:
         """Return the fastest of the named targets, or None if none of them supports the operation."""
-        figures = {name: figure for name in of if (figure := self.figure(name, operation, clients))}
+        figures = {name: figure for name in targets if (figure := self.figure(name, operation, clients))}
         return max(figures, key=lambda name: figures[name].per_second, default=None)
 
     def reason(self, target: str, operation: Operation, clients: int) -> str:
@@ -85,11 +85,11 @@ def run(plan: Plan, settings: Settings, loading: Loading, say: Say) -> Results:
     for name in plan.targets:
         try:
             with contextlib.ExitStack() as stack:
-                target = _started(name, stack, settings, loading)
+                target = _start_target(name, stack, settings, loading)
                 results.notes[name] = target.note
-                results.rows.extend(_measured(target, plan, say))
-        except (*NOT_AT_HAND, AnswerError) as error:
-            _missing(results, name, error, say)
+                results.rows.extend(_measure_rows(target, plan, say))
+        except (*UNAVAILABLE_ERRORS, AnswerError) as error:
+            _record_missing(results, name, error, say)
     return results
 
 
@@ -106,10 +106,10 @@ def run_in_turn(plan: Plan, settings: Settings, rounds: int, loading: Loading, s
         targets: list[Target] = []
         for name in plan.targets:
             try:
-                targets.append(_started(name, stack, settings, loading))
+                targets.append(_start_target(name, stack, settings, loading))
                 results.notes[name] = targets[-1].note
-            except (*NOT_AT_HAND, AnswerError) as error:
-                _missing(results, name, error, say)
+            except (*UNAVAILABLE_ERRORS, AnswerError) as error:
+                _record_missing(results, name, error, say)
         for operation in plan.operations:
             for clients in plan.clients:
                 say(f"{operation}, {clients_text(clients)}")
@@ -117,12 +117,12 @@ def run_in_turn(plan: Plan, settings: Settings, rounds: int, loading: Loading, s
     return results
 
 
-def _missing(results: Results, name: str, error: Exception, say: Say) -> None:
+def _record_missing(results: Results, name: str, error: Exception, say: Say) -> None:
     results.missing[name] = str(error)
     say(f"{name} is not measured: {error}")
 
 
-def _started(name: str, stack: contextlib.ExitStack, settings: Settings, loading: Loading) -> Target:
+def _start_target(name: str, stack: contextlib.ExitStack, settings: Settings, loading: Loading) -> Target:
     target = stack.enter_context(open_target(name, settings))
     with loading(name, settings.workload.items) as progress:
         target.set_up(progress)
@@ -134,8 +134,8 @@ def _medians(targets: Sequence[Target], operation: Operation, clients: int, roun
     reasons: dict[str, str] = {}
     for _ in range(rounds):
         for target in targets:
-            if target.name not in reasons and not _slow(figures[target.name]):
-                row = _row(target, operation, clients)
+            if target.name not in reasons and not _is_slow(figures[target.name]):
+                row = _measure_row(target, operation, clients)
                 if row.figure:
                     figures[target.name].append(row.figure)
                 else:
@@ -143,29 +143,29 @@ def _medians(targets: Sequence[Target], operation: Operation, clients: int, roun
     return [
         Row(name, operation, clients, None, reasons[name])
         if name in reasons
-        else Row(name, operation, clients, median(seen))
-        for name, seen in figures.items()
+        else Row(name, operation, clients, median(target_figures))
+        for name, target_figures in figures.items()
     ]
 
 
-def _slow(seen: Sequence[Figure]) -> bool:
+def _is_slow(target_figures: Sequence[Figure]) -> bool:
     """Return True for a target with slow calls, which is measured only once. Rounds average out load of only a few
     milliseconds.
     """
-    return bool(seen) and seen[-1].p50_us > http.SLOW_CALL_US
+    return bool(target_figures) and target_figures[-1].p50_us > http.SLOW_CALL_US
 
 
-def _measured(target: Target, plan: Plan, say: Say) -> Iterator[Row]:
+def _measure_rows(target: Target, plan: Plan, say: Say) -> Iterator[Row]:
     for operation in plan.operations:
         for clients in plan.clients:
             say(f"{target.name}: {operation}, {clients_text(clients)}")
-            row = _row(target, operation, clients)
+            row = _measure_row(target, operation, clients)
             yield row
             if row.figure is None:
                 break
 
 
-def _row(target: Target, operation: Operation, clients: int) -> Row:
+def _measure_row(target: Target, operation: Operation, clients: int) -> Row:
     try:
         return Row(target.name, operation, clients, target.measure(operation, clients))
     except Exception as error:  # noqa: BLE001 - every exception of a target becomes the result of its row

@@ -86,23 +86,25 @@ class Workload:
         soon measure nothing.
         """
         half = (count + 1) // 2
-        calls = [call for phase in (0, 1) for call in itertools.islice(self._endless(operation, stream, phase), half)]
+        calls = [
+            call for phase in (0, 1) for call in itertools.islice(self._generate_calls(operation, stream, phase), half)
+        ]
         return calls[:count]
 
-    def _endless(self, operation: Operation, stream: int, phase: int) -> Iterator[Call]:
+    def _generate_calls(self, operation: Operation, stream: int, phase: int) -> Iterator[Call]:
         # The seed is a string, because it is hashed the same way in every process.
-        repeated = f"{self.seed} {operation} {stream}"
-        chance = random.Random(repeated if operation in WRITES else f"{repeated} {phase}")
-        make = _MAKERS[operation]
+        seed_text = f"{self.seed} {operation} {stream}"
+        generator = random.Random(seed_text if operation in WRITES else f"{seed_text} {phase}")
+        build_call = _BUILDERS[operation]
         while True:
-            yield make(self, chance, phase)
+            yield build_call(self, generator, phase)
 
     def new_puts(self, stream: int = 0) -> Iterator[Call]:
         """Yield puts of new items at random positions of the key order, without an end."""
-        chance = random.Random(f"{self.seed} new {stream}")
+        generator = random.Random(f"{self.seed} new {stream}")
         for index in itertools.count():
             call = self.put_call(index % self.items, revision=0)
-            call.request["Item"]["pk"] = {"S": f"customer#{chance.randrange(10**8):08d}"}
+            call.request["Item"]["pk"] = {"S": f"customer#{generator.randrange(10**8):08d}"}
             call.request["Item"]["sk"] = {"S": f"new#{index:08d}"}
             yield call
 
@@ -114,18 +116,18 @@ class Workload:
 
     def item(self, index: int, revision: int) -> Request:
         """Return the item at an index: nine attributes, one of them a map, with 1,024 bytes as DynamoDB counts them."""
-        chance = random.Random(self.seed * 1_000_003 + index * 31 + revision)
+        generator = random.Random(self.seed * 1_000_003 + index * 31 + revision)
         item: Request = {
             **self.key(index),
             "hits": {"N": "0"},
             "version": {"N": "1"},
-            "status": {"S": STATUSES[chance.randrange(len(STATUSES))]},
-            "created_at": {"S": f"2025-{1 + chance.randrange(12):02d}-{1 + chance.randrange(28):02d}T08:30:00Z"},
-            "amount": {"N": f"{100 + chance.randrange(900)}.{10 + chance.randrange(89)}"},
-            "address": {"M": {"city": {"S": "Reykjavik"}, "postcode": {"S": f"{10000 + chance.randrange(89999)}"}}},
+            "status": {"S": STATUSES[generator.randrange(len(STATUSES))]},
+            "created_at": {"S": f"2025-{1 + generator.randrange(12):02d}-{1 + generator.randrange(28):02d}T08:30:00Z"},
+            "amount": {"N": f"{100 + generator.randrange(900)}.{10 + generator.randrange(89)}"},
+            "address": {"M": {"city": {"S": "Reykjavik"}, "postcode": {"S": f"{10000 + generator.randrange(89999)}"}}},
             "note": {"S": ""},
         }
-        item["note"] = {"S": f"{chance.getrandbits(4096):01024x}"[: ITEM_BYTES - _map_bytes(item)]}
+        item["note"] = {"S": f"{generator.getrandbits(4096):01024x}"[: ITEM_BYTES - _map_bytes(item)]}
         return item
 
     def put_call(self, index: int, revision: int) -> Call:
@@ -145,20 +147,20 @@ class Workload:
             },
         )
 
-    def _put(self, chance: random.Random, phase: int) -> Call:
-        return self.put_call(chance.randrange(self.items), _revision(chance, phase))
+    def _put(self, generator: random.Random, phase: int) -> Call:
+        return self.put_call(generator.randrange(self.items), _revision(generator, phase))
 
-    def _conditional_put(self, chance: random.Random, phase: int) -> Call:
-        call = self._put(chance, phase)
+    def _conditional_put(self, generator: random.Random, phase: int) -> Call:
+        call = self._put(generator, phase)
         call.request["ConditionExpression"] = "attribute_not_exists(pk) OR version < :next"
         call.request["ExpressionAttributeValues"] = {":next": {"N": "2"}}
         return call
 
-    def _get(self, chance: random.Random, _phase: int) -> Call:
-        return self.get_call(chance.randrange(self.items))
+    def _get(self, generator: random.Random, _phase: int) -> Call:
+        return self.get_call(generator.randrange(self.items))
 
-    def _query(self, chance: random.Random, _phase: int) -> Call:
-        return self.query_call(chance.randrange(max(1, self.items // ITEMS_PER_PARTITION)))
+    def _query(self, generator: random.Random, _phase: int) -> Call:
+        return self.query_call(generator.randrange(max(1, self.items // ITEMS_PER_PARTITION)))
 
     def _update(self, index: int) -> Request:
         return {
@@ -169,53 +171,56 @@ class Workload:
             "ExpressionAttributeValues": {":one": {"N": "1"}, ":most": {"N": "1000000000"}},
         }
 
-    def _counter(self, chance: random.Random, _phase: int) -> Call:
-        return Call("UpdateItem", {**self._update(chance.randrange(self.items)), "ReturnValues": "UPDATED_NEW"})
+    def _counter(self, generator: random.Random, _phase: int) -> Call:
+        return Call("UpdateItem", {**self._update(generator.randrange(self.items)), "ReturnValues": "UPDATED_NEW"})
 
-    def _transact(self, chance: random.Random, phase: int) -> Call:
+    def _transact(self, generator: random.Random, phase: int) -> Call:
         """Return a transaction on four items: a put, a conditional put, an increment of a counter, and a condition
         check.
         """
-        first, second, third, fourth = chance.sample(range(self.items), TRANSACTION_ITEMS)
-        guarded = self.put_call(second, _revision(chance, phase)).request
-        guarded["ConditionExpression"] = "attribute_exists(pk)"
+        first, second, third, fourth = generator.sample(range(self.items), TRANSACTION_ITEMS)
+        conditional_put = self.put_call(second, _revision(generator, phase)).request
+        conditional_put["ConditionExpression"] = "attribute_exists(pk)"
         check = {"TableName": self.table, "Key": self.key(fourth), "ConditionExpression": "attribute_exists(pk)"}
         actions = [
-            {"Put": self.put_call(first, _revision(chance, phase)).request},
-            {"Put": guarded},
+            {"Put": self.put_call(first, _revision(generator, phase)).request},
+            {"Put": conditional_put},
             {"Update": self._update(third)},
             {"ConditionCheck": check},
         ]
         return Call("TransactWriteItems", {"TransactItems": actions})
 
-    def _batch_write(self, chance: random.Random, phase: int) -> Call:
-        return self._batch(chance.sample(range(self.items), BATCH_ITEMS), _revision(chance, phase))
+    def _batch_write(self, generator: random.Random, phase: int) -> Call:
+        return self._batch(generator.sample(range(self.items), BATCH_ITEMS), _revision(generator, phase))
 
     def _batch(self, indexes: range | list[int], revision: int) -> Call:
         puts = [{"PutRequest": {"Item": self.item(index, revision)}} for index in indexes]
         return Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
 
-    def _scan(self, chance: random.Random, _phase: int) -> Call:
+    def _scan(self, generator: random.Random, _phase: int) -> Call:
         """Return a scan that starts at a random item, reads 100 items and returns about 10 of them."""
         return Call(
             "Scan",
             {
                 "TableName": self.table,
-                "ExclusiveStartKey": self.key(chance.randrange(self.items)),
+                "ExclusiveStartKey": self.key(generator.randrange(self.items)),
                 "FilterExpression": "#status = :status AND hits < :most",
                 "ExpressionAttributeNames": {"#status": "status"},
-                "ExpressionAttributeValues": {":status": {"S": chance.choice(STATUSES)}, ":most": {"N": "1000000000"}},
+                "ExpressionAttributeValues": {
+                    ":status": {"S": generator.choice(STATUSES)},
+                    ":most": {"N": "1000000000"},
+                },
                 "Limit": SCAN_ITEMS,
             },
         )
 
 
-def _revision(chance: random.Random, phase: int) -> int:
+def _revision(generator: random.Random, phase: int) -> int:
     """Return a random revision that differs from the first one. The two phases have different revisions."""
-    return 1 + 2 * chance.randrange(1000) + phase
+    return 1 + 2 * generator.randrange(1000) + phase
 
 
-_MAKERS = {
+_BUILDERS = {
     Operation.PUT: Workload._put,
     Operation.CONDITIONAL_PUT: Workload._conditional_put,
     Operation.GET: Workload._get,

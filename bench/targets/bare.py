@@ -22,7 +22,7 @@ Checkpoints = Literal["in line", "in background"]
 # The settings of the engine, so that the targets differ only in the work above SQLite.
 CACHE_KIB = 64 * 1024
 MAPPED_BYTES = 1 << 40
-MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024  # a file of this length when it is opened is not mapped
+MAX_MAPPED_BYTES = 2 * 1024 * 1024 * 1024  # a file of this length when it is opened is not mapped
 HASH_SALT = b"Outliers"
 CHECKPOINT_PAGES = 4000
 RESTART_PAGES = 4 * CHECKPOINT_PAGES
@@ -60,7 +60,7 @@ class Bare:
         self._writer.pragma("journal_mode", "wal")
         self._checkpointer = None if self._in_line else _Checkpointer(self.connect())
         if self._checkpointer:
-            self._writer.set_wal_hook(self._checkpointer.committed)
+            self._writer.set_wal_hook(self._checkpointer.on_commit)
         self.cursor = self._writer.cursor()
         self.cursor.execute(CREATE.format(name="item"))
 
@@ -69,7 +69,7 @@ class Bare:
         connection.set_busy_timeout(BUSY_MS)
         connection.pragma("synchronous", self._synchronous)
         connection.pragma("cache_size", -CACHE_KIB)
-        large = self._path.exists() and self._path.stat().st_size >= MOST_MAPPED_BYTES
+        large = self._path.exists() and self._path.stat().st_size >= MAX_MAPPED_BYTES
         connection.pragma("mmap_size", 0 if large else MAPPED_BYTES)
         if not self._in_line:
             connection.wal_autocheckpoint(0)
@@ -102,8 +102,8 @@ class Bare:
 
     def query(self, low: bytes, high: bytes, limit: int) -> list[Any]:
         """Read and decode a range of rows."""
-        loads = orjson.loads
-        return [loads(body) for (body,) in self._reader().execute(RANGE, (low, high, limit))]
+        decode = orjson.loads
+        return [decode(body) for (body,) in self._reader().execute(RANGE, (low, high, limit))]
 
     def _reader(self) -> apsw.Cursor:
         cursor: apsw.Cursor | None = getattr(self._local, "cursor", None)
@@ -124,7 +124,7 @@ class _Checkpointer:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
+    def on_commit(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
         if pages < self._pages:  # the log has restarted
             self._checkpoint_at = CHECKPOINT_PAGES
         self._pages = pages

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Protocol
 
 from bench import http
-from bench.measure import Figure, Runs, Span, single, threaded
+from bench.measure import Figure, Runs, Span, measure_single, measure_threads
 from bench.peers import Server
 from bench.wire import AnswerError
 from bench.workload import Call, Operation, Request, Workload, check_answer
 
 Progress = Callable[[int], None]
 
-Door = Callable[[Call], Callable[[], Request]]
+CallPreparer = Callable[[Call], Callable[[], Request]]
 """Function that prepares a call outside of the measured time."""
 
 # Number of different calls that all clients repeat: many keys, but not more than about 100 MB of memory.
 PREPARED = {Operation.TRANSACT: 2_000, Operation.BATCH: 400}
 PREPARED_DEFAULT = 10_000
-PREPARED_LEAST = 50
+MIN_PREPARED = 50
 
 
 class TargetError(Exception):
@@ -66,23 +66,26 @@ class InProcess:
     name: str
     note: str
     settings: Settings
-    prepare: Door
+    prepare: CallPreparer
 
     def set_up(self, progress: Progress) -> None:
         workload = self.settings.workload
         self.prepare(workload.create_table())()
         for call in workload.load():
-            self._checked(Operation.BATCH, call)
+            self._run_checked(Operation.BATCH, call)
             progress(len(call.request["RequestItems"][workload.table]))
 
     def measure(self, operation: Operation, clients: int) -> Figure:
-        self._checked(operation, self.settings.workload.calls(operation, 1, stream=-1)[0])
+        self._run_checked(operation, self.settings.workload.calls(operation, 1, stream=-1)[0])
         if clients == 1:
-            return single(prepared(self.prepare, self.settings.workload, operation), self.settings.span)
-        runs = [prepared(self.prepare, self.settings.workload, operation, stream, clients) for stream in range(clients)]
-        return threaded(runs, self.settings.span)
+            return measure_single(prepared_calls(self.prepare, self.settings.workload, operation), self.settings.span)
+        runs = [
+            prepared_calls(self.prepare, self.settings.workload, operation, stream, clients)
+            for stream in range(clients)
+        ]
+        return measure_threads(runs, self.settings.span)
 
-    def _checked(self, operation: Operation, call: Call) -> None:
+    def _run_checked(self, operation: Operation, call: Call) -> None:
         if reason := check_answer(operation, self.prepare(call)()):
             raise AnswerError(f"{self.name}: {reason}")
 
@@ -95,20 +98,22 @@ class OverHttp:
     note: str
     settings: Settings
     server: Server
-    warm: set[tuple[Operation, int]] = field(default_factory=set)
+    warmed_up: set[tuple[Operation, int]] = field(default_factory=set)
 
     def set_up(self, progress: Progress) -> None:
         http.set_up(self.server.url, self.settings.workload, progress)
 
     def measure(self, operation: Operation, clients: int) -> Figure:
         http.probe(self.server.url, self.settings.workload, operation)
-        warm_up_s = 0 if (operation, clients) in self.warm else http.WARM_UP_S
-        self.warm.add((operation, clients))
+        warm_up_s = 0 if (operation, clients) in self.warmed_up else http.WARM_UP_S
+        self.warmed_up.add((operation, clients))
         load = http.Load(clients, max(1, round(self.settings.span.measure_s)), warm_up_s)
         return http.drive(self.server, self.settings.files.path(operation), load)
 
 
-def prepared(door: Door, workload: Workload, operation: Operation, stream: int = 0, clients: int = 1) -> Runs:
+def prepared_calls(
+    preparer: CallPreparer, workload: Workload, operation: Operation, stream: int = 0, clients: int = 1
+) -> Runs:
     """Return the prepared calls that one of several clients repeats. `clients` is the number of clients."""
-    count = max(PREPARED_LEAST, PREPARED.get(operation, PREPARED_DEFAULT) // clients)
-    return itertools.cycle([door(call) for call in workload.calls(operation, count, stream)])
+    count = max(MIN_PREPARED, PREPARED.get(operation, PREPARED_DEFAULT) // clients)
+    return itertools.cycle([preparer(call) for call in workload.calls(operation, count, stream)])

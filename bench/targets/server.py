@@ -29,13 +29,13 @@ def running_engine(folder: Path, name: str = "http", existing: Path | None = Non
     `-normal`, or with full durability.
     """
     port = free_port()
-    place = folder / name
-    place.mkdir(exist_ok=True)
+    server_folder = folder / name
+    server_folder.mkdir(exist_ok=True)
     _, _, kind = name.rpartition("-")
-    database = None if kind == "memory" else (existing or place / "items.db").resolve()
+    database = None if kind == "memory" else (existing or server_folder / "items.db").resolve()
     command = serve_command(database, port, "normal" if kind == "normal" else "full")
     environment = {**source_environment(), **compiled_modules(folder)}
-    with running_server(command, port, place, environment) as server:
+    with running_server(command, port, server_folder, environment) as server:
         yield server
 
 

@@ -66,16 +66,16 @@ def open_target(name: str, settings: Settings) -> Iterator[Target]:
 
 
 @contextlib.contextmanager
-def _endpoint(place: str, settings: Settings) -> Iterator[tuple[Server, str]]:
+def _endpoint(target_name: str, settings: Settings) -> Iterator[tuple[Server, str]]:
     """Start a server by name or connect to a URL, and yield the server with a note about it."""
-    if place.startswith(URL_PREFIX):
-        with http.borrowed(place, settings.workload.table):
-            yield Server(place, process_id=0), "endpoint"
-    elif place in HTTP_NOTES:
-        with running_engine(settings.folder, place) as server:
-            yield server, HTTP_NOTES[place]
+    if target_name.startswith(URL_PREFIX):
+        with http.borrowed(target_name, settings.workload.table):
+            yield Server(target_name, process_id=0), "endpoint"
+    elif target_name in HTTP_NOTES:
+        with running_engine(settings.folder, target_name) as server:
+            yield server, HTTP_NOTES[target_name]
     else:
-        peer = peer_named(place)
+        peer = peer_named(target_name)
         install(peer)
         with running_peer(peer) as server:
             yield server, f"{version_of(peer)}, {peer.storage}"
@@ -84,12 +84,12 @@ def _endpoint(place: str, settings: Settings) -> Iterator[tuple[Server, str]]:
 def check_names(names: Sequence[str]) -> None:
     """Raise TargetError for an unknown name, and ValueError for a URL on another machine."""
     for name in names:
-        place = name.removeprefix(BOTO3_PREFIX)
-        if place.startswith(URL_PREFIX):
-            Endpoint(place).close()
-        elif place not in (*HTTP_NOTES, *PEER_NAMES) and name not in OPENERS:
+        target_name = name.removeprefix(BOTO3_PREFIX)
+        if target_name.startswith(URL_PREFIX):
+            Endpoint(target_name).close()
+        elif target_name not in (*HTTP_NOTES, *PEER_NAMES) and name not in OPENERS:
             raise TargetError(f"unknown target {name}; the targets are: {HELP}")
 
 
-NOT_AT_HAND = (TargetError, PeerError, ImportError)
+UNAVAILABLE_ERRORS = (TargetError, PeerError, ImportError)
 """Errors raised if a target is not available on this machine."""

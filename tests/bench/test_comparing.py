@@ -43,7 +43,7 @@ def test_other_durability_modes_are_compared_with_the_fastest_peer() -> None:
 def test_a_peer_that_rejects_an_operation_states_a_reason_and_leaves_the_bound_open() -> None:
     members = {"engine": {GET: 500.0}, "boto3@dynalite": {}}
     (line,) = [line for line in one_client_lines(results(members)) if line.what == GET]
-    assert (line.other, line.ratio, line.met, line.reason) == (None, None, None, "boto3@dynalite: refused")
+    assert (line.other, line.ratio, line.is_within_limit, line.reason) == (None, None, None, "boto3@dynalite: refused")
 
 
 def test_a_missing_peer_has_no_reason_on_its_lines() -> None:
@@ -75,7 +75,7 @@ def test_operations_that_were_not_measured_have_no_line() -> None:
 def test_servers_have_separate_lines_without_peers() -> None:
     measurements = results({name: {GET: 100.0} for name in http_targets(peers=False)}, CLIENTS)
     lines = [line for line in http_lines(measurements) if line.what == GET]
-    assert [(line.target, line.against, line.met) for line in lines] == [
+    assert [(line.target, line.against, line.is_within_limit) for line in lines] == [
         ("http", "", None),
         ("http-normal", "", None),
         ("http-memory", "", None),

@@ -14,25 +14,35 @@ FASTER = Line("s", "get", "ours", 300.0, "/s", "theirs", 10.0, 20.0, "at least")
 
 
 def test_the_limit_applies_to_the_ratio_if_there_are_two_figures() -> None:
-    assert (FASTER.ratio, FASTER.measured, FASTER.required, FASTER.met) == (30.0, 30.0, "at least 20 x", True)
+    assert (FASTER.ratio, FASTER.compared_value, FASTER.required, FASTER.is_within_limit) == (
+        30.0,
+        30.0,
+        "at least 20 x",
+        True,
+    )
 
 
 def test_the_limit_applies_to_the_figure_if_there_is_only_one() -> None:
     slow = Line("s", "start", "ours", 800.0, "ms", limit=700.0)
-    assert (slow.ratio, slow.measured, slow.required, slow.met) == (None, 800.0, "at most 700 ms", False)
+    assert (slow.ratio, slow.compared_value, slow.required, slow.is_within_limit) == (
+        None,
+        800.0,
+        "at most 700 ms",
+        False,
+    )
     many = Line("s", "items", "ours", 25_000.0, "/s", limit=20_000.0, direction="at least")
-    assert (many.required, many.met) == ("at least 20,000/s", True)
+    assert (many.required, many.is_within_limit) == ("at least 20,000/s", True)
 
 
 def test_a_line_without_a_limit_is_neither_met_nor_missed() -> None:
     line = Line("s", "get", "ours", 1.0, "us", "theirs", 2.0)
-    assert (line.ratio, line.required, line.met) == (0.5, "", None)
+    assert (line.ratio, line.required, line.is_within_limit) == (0.5, "", None)
 
 
 def test_a_bound_is_missed_without_our_figure_and_open_without_theirs() -> None:
-    assert Line("s", "get", "ours", None, "/s", "theirs", 10.0, 20.0, "at least").met is False
-    assert Line("s", "get", "ours", 300.0, "/s", "theirs", None, 20.0, "at least").met is None
-    assert not_measured("s", OSError("no disk")).met is False
+    assert Line("s", "get", "ours", None, "/s", "theirs", 10.0, 20.0, "at least").is_within_limit is False
+    assert Line("s", "get", "ours", 300.0, "/s", "theirs", None, 20.0, "at least").is_within_limit is None
+    assert not_measured("s", OSError("no disk")).is_within_limit is False
 
 
 @pytest.mark.parametrize(

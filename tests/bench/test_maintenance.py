@@ -16,7 +16,7 @@ from bench import http, maintenance
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
-    monkeypatch.setattr(maintenance, "ALONE_S", 0.01)
+    monkeypatch.setattr(maintenance, "IDLE_S", 0.01)
     monkeypatch.setattr(maintenance, "WARM_UP_S", 0.01)
     monkeypatch.setattr(maintenance, "PUTS", 50)
     workload = Workload(1000)
@@ -24,8 +24,8 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settin
         yield Settings(workload, Span(), tmp_path, files)
 
 
-def measured(settings: Settings, limit_s: float) -> list[maintenance.Job]:
-    return maintenance.measured(
+def measured(settings: Settings, limit_s: float) -> list[maintenance.JobResult]:
+    return maintenance.measure(
         settings, limit_s, lambda part, count: contextlib.nullcontext(lambda items: None), lambda setting: None
     )
 

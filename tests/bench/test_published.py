@@ -9,7 +9,7 @@ from bench.comparing import IN_PROCESS, http_section
 from bench.lines import Line
 from bench.measure import Span
 from bench.peers import PEER_NAMES
-from bench.published import Record, filled, pages, read, short_block, whole_block, write
+from bench.published import Record, fill_block, pages, read, short_block, whole_block, write
 from bench.suite import settings_for
 from bench.targets.model import Settings
 from bench.workload import Operation, Workload
@@ -70,10 +70,10 @@ def test_the_full_block_has_every_line_by_section() -> None:
 
 def test_only_the_text_between_the_markers_of_a_block_is_replaced() -> None:
     page = f"before\n{published.START}\nold\n{published.END}\nafter\n"
-    assert filled(page, "new") == f"before\n{published.START}\n\nnew\n\n{published.END}\nafter\n"
-    assert filled(filled(page, "new"), "new") == filled(page, "new")
+    assert fill_block(page, "new") == f"before\n{published.START}\n\nnew\n\n{published.END}\nafter\n"
+    assert fill_block(fill_block(page, "new"), "new") == fill_block(page, "new")
     with pytest.raises(ValueError, match="once each"):
-        filled("no markers", "new")
+        fill_block("no markers", "new")
 
 
 def test_only_a_full_run_with_peers_is_saved() -> None:
@@ -83,7 +83,7 @@ def test_only_a_full_run_with_peers_is_saved() -> None:
 
 def test_a_run_is_shown_saved_and_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved: list[Record] = []
-    monkeypatch.setattr(cli, "_whole", lambda workload, peers, quick: RECORD)
+    monkeypatch.setattr(cli, "_run_all", lambda workload, peers, quick: RECORD)
     monkeypatch.setattr(published, "write", lambda record, path=None: saved.append(record))
     monkeypatch.setattr(published, "read", lambda: saved[-1])
     monkeypatch.setattr(published, "fill", lambda record: [tmp_path / "PAGE.md"] if record is RECORD else [])
@@ -104,8 +104,8 @@ def test_a_failing_part_becomes_a_line_and_the_other_parts_run(monkeypatch: pyte
     monkeypatch.setattr(parts, "_parts", lambda whole, part: {"bad": failing, "good": working})
     started: list[object] = []
     with settings_for(Workload(), Span()) as settings:
-        share = parts.Whole(settings, lambda name, items: pytest.fail("nothing is loaded"), started.append)
-        measurements = parts.measured(share, lambda part, count: started.append((part, count)))
+        share = parts.RunSettings(settings, lambda name, items: pytest.fail("nothing is loaded"), started.append)
+        measurements = parts.measure(share, lambda part, count: started.append((part, count)))
         assert folders[0].parent == settings.folder
     assert started == [("bad", 2), ("good", 2)]
     assert [(line.section, line.reason) for line in measurements.lines] == [

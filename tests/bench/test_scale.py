@@ -45,7 +45,7 @@ class Loaded:
 
 
 def test_each_stage_measures_the_engine_and_bare_sqlite_cold_warm_and_mixed(settings: Settings) -> None:
-    measured = scale.measured(settings, 1000, Loaded())
+    measured = scale.measure(settings, 1000, Loaded())
     assert [stage.items for stage in measured.stages] == [100, 1000]
     for stage in measured.stages:
         assert list(stage.targets) == ["engine", "bare"]
@@ -57,20 +57,20 @@ def test_each_stage_measures_the_engine_and_bare_sqlite_cold_warm_and_mixed(sett
 
 def test_existing_databases_are_not_loaded_again(settings: Settings) -> None:
     first, second = Loaded(), Loaded()
-    scale.measured(settings, 1000, first)
+    scale.measure(settings, 1000, first)
     assert first.items == {
         "engine, 100 items": 100,
         "bare, 100 items": 100,
         "engine, 1,000 items": 900,
         "bare, 1,000 items": 900,
     }
-    again = scale.measured(settings, 1000, second)
+    again = scale.measure(settings, 1000, second)
     assert second.items == {}
     assert [stage.items for stage in again.stages] == [1000]
 
 
 def test_bounds_apply_to_the_last_stage_only(settings: Settings) -> None:
-    measured = scale.measured(settings, 1000, Loaded())
+    measured = scale.measure(settings, 1000, Loaded())
     bounded = [line.what for line in measured.lines() if line.limit is not None]
     assert bounded == [
         "get, median, 1,000 items",
@@ -97,4 +97,4 @@ def test_rows_of_bare_sqlite_have_the_keys_of_the_engine(settings: Settings) -> 
 
 def test_a_target_without_a_file_is_rejected(settings: Settings) -> None:
     with pytest.raises(TargetError, match="scale measures engine, engine-full, bare"):
-        scale.measured(settings, 1000, Loaded(), "engine-memory")
+        scale.measure(settings, 1000, Loaded(), "engine-memory")
