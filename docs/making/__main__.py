@@ -7,18 +7,18 @@ from __future__ import annotations
 import sys
 
 from docs.making import transcripts
-from docs.making.pages import DOCS, made, stray
+from docs.making.pages import DOCS, generated_pages, stale_pages
 
 
 def main() -> None:
     """Write each page that differs, remove pages that are no longer generated, and print the changed paths."""
-    for path in stray():
+    for path in stale_pages():
         path.unlink()
         print(f"removed {path.relative_to(DOCS)}")  # noqa: T201 - a command's output
-    for name, text in made().items():
+    for name, text in generated_pages().items():
         _write(name, text)
     if "--transcripts" in sys.argv[1:]:
-        for name, text in transcripts.refreshed().items():
+        for name, text in transcripts.refreshed_pages().items():
             _write(name, text)
 
 

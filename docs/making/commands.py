@@ -46,19 +46,21 @@ def pages() -> dict[str, str]:
     """Return the page of the command line by its path under docs/."""
     commands = dict(sorted(_commands()))
     lines = ["| command | does |", "|---|---|"]
-    lines += [f"| [`{name}`](#{_anchor(name)}) | {_about(command)[0]} |" for name, command in commands.items()]
+    lines += [
+        f"| [`{name}`](#{_anchor(name)}) | {_summary_and_help(command)[0]} |" for name, command in commands.items()
+    ]
     parts = [_HEAD, "\n".join(lines) + "\n", *(_section(name, command) for name, command in commands.items())]
     return {"cli.md": "\n".join(parts)}
 
 
-def _commands(group: Typer = app, before: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
+def _commands(group: Typer = app, prefix: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
     """Yield the commands of a group and of its subgroups, each with its full name."""
     for command in group.registered_commands:
         assert command.callback is not None, "commands are functions"
-        yield before + (command.name or command.callback.__name__.replace("_", "-")), command.callback
-    for inner in group.registered_groups:
-        assert inner.typer_instance is not None, "groups are applications of their own"
-        yield from _commands(inner.typer_instance, f"{before}{inner.name} ")
+        yield prefix + (command.name or command.callback.__name__.replace("_", "-")), command.callback
+    for subgroup in group.registered_groups:
+        assert subgroup.typer_instance is not None, "groups are applications of their own"
+        yield from _commands(subgroup.typer_instance, f"{prefix}{subgroup.name} ")
 
 
 def _anchor(name: str) -> str:
@@ -66,7 +68,7 @@ def _anchor(name: str) -> str:
     return f"keyplan-{name.replace(' ', '-')}"
 
 
-def _about(command: Callable[..., Any]) -> tuple[str, str]:
+def _summary_and_help(command: Callable[..., Any]) -> tuple[str, str]:
     """Return the first paragraph of a command's help as one line, and the whole help."""
     text = inspect.cleandoc(command.__doc__ or "")
     return " ".join(text.partition("\n\n")[0].split()), text
@@ -91,7 +93,7 @@ def _section(name: str, command: Callable[..., Any]) -> str:
     arguments = [parameter for parameter in parameters if isinstance(parameter.info, ArgumentInfo)]
     options = [parameter for parameter in parameters if isinstance(parameter.info, OptionInfo)]
     usage = " ".join(["keyplan", name, *(["[OPTIONS]"] if options else []), *map(_placeholder, arguments)])
-    text = f"## keyplan {name}\n\n```text\n{usage}\n```\n\n{_about(command)[1]}\n"
+    text = f"## keyplan {name}\n\n```text\n{usage}\n```\n\n{_summary_and_help(command)[1]}\n"
     if arguments:
         text += _table(
             ("argument", "meaning"), [(f"`{_placeholder(parameter)}`", _meaning(parameter)) for parameter in arguments]
@@ -115,8 +117,8 @@ def _placeholder(argument: _Parameter) -> str:
 def _spelling(option: _Parameter) -> str:
     """Return the names of an option and the kind of its value."""
     assert isinstance(option.info, OptionInfo), "called for options"
-    given = (option.info.default, *(option.info.param_decls or ()))  # typer keeps the first name as the default
-    declared = [name for name in given if isinstance(name, str)] or [f"--{option.name.replace('_', '-')}"]
+    declarations = (option.info.default, *(option.info.param_decls or ()))  # typer keeps the first name as the default
+    declared = [name for name in declarations if isinstance(name, str)] or [f"--{option.name.replace('_', '-')}"]
     names = ", ".join(f"`{name}`" for name_part in declared for name in name_part.split("/"))
     return f"{names} {_kind(option.kind)}".strip()
 

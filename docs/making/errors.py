@@ -35,19 +35,21 @@ def pages() -> dict[str, str]:
     """Return the page by its path under docs/. Raises LookupError if an exception has no section."""
     for module in _MODULES:
         importlib.import_module(module)
-    homeless = {error.__module__ for error in _all(KeyplanError)} - set(_MODULES) - _unseen()
-    if homeless:
-        raise LookupError(f"errors.md has no section for {', '.join(sorted(homeless))}")
+    missing_modules = (
+        {error.__module__ for error in _public_subclasses(KeyplanError)} - set(_MODULES) - _internal_modules()
+    )
+    if missing_modules:
+        raise LookupError(f"errors.md has no section for {', '.join(sorted(missing_modules))}")
     tree = "\n".join(_tree(KeyplanError, "", ""))
     return {"errors.md": "\n".join([_HEAD.format(tree=tree), *(_section(name) for name in _MODULES)])}
 
 
-def _unseen() -> set[str]:
+def _internal_modules() -> set[str]:
     """Return the modules of internal subclasses of ValidationError."""
     return {"keyplan.dynamodb.values.attribute", "keyplan.dynamodb.values.types", "keyplan.engine.items.keys"}
 
 
-def _all(root: type[KeyplanError]) -> Iterator[type[KeyplanError]]:
+def _public_subclasses(root: type[KeyplanError]) -> Iterator[type[KeyplanError]]:
     """Yield an exception and its public subclasses that the toolkit declares, without classes created at run time."""
     yield root
     for kind in root.__subclasses__():
@@ -56,33 +58,35 @@ def _all(root: type[KeyplanError]) -> Iterator[type[KeyplanError]]:
             and kind.__module__.startswith("keyplan.")
             and hasattr(sys.modules[kind.__module__], kind.__name__)
         ):
-            yield from _all(kind)
+            yield from _public_subclasses(kind)
 
 
-def _tree(one: type[KeyplanError], before: str, below: str) -> Iterator[str]:
-    yield before + one.__name__
-    kinds = [] if one is ServiceError else _below(one)
+def _tree(root: type[KeyplanError], prefix: str, child_prefix: str) -> Iterator[str]:
+    yield prefix + root.__name__
+    kinds = [] if root is ServiceError else _direct_subclasses(root)
     for number, kind in enumerate(kinds):
         is_last = number == len(kinds) - 1
-        yield from _tree(kind, below + ("└── " if is_last else "├── "), below + ("    " if is_last else "│   "))
+        yield from _tree(
+            kind, child_prefix + ("└── " if is_last else "├── "), child_prefix + ("    " if is_last else "│   ")
+        )
 
 
-def _below(one: type[KeyplanError]) -> list[type[KeyplanError]]:
+def _direct_subclasses(root: type[KeyplanError]) -> list[type[KeyplanError]]:
     """Return the direct subclasses in the order of the sections and of their declaration."""
-    kinds = [kind for kind in one.__subclasses__() if kind.__module__ in _MODULES]
+    kinds = [kind for kind in root.__subclasses__() if kind.__module__ in _MODULES]
     return sorted(kinds, key=lambda kind: list(_MODULES).index(kind.__module__))
 
 
 def _section(module: str) -> str:
-    errors = [error for error in _all(KeyplanError) if error.__module__ == module]
+    errors = [error for error in _public_subclasses(KeyplanError) if error.__module__ == module]
     text = f"## {_MODULES[module]}\n\n`{module}`\n"
-    service = [error for error in errors if issubclass(error, ServiceError)]
-    own = [error for error in errors if error not in service]
-    if own:
-        rows = [f"| `{error.__name__}` | {_doc(error)} |" for error in own]
+    service_errors = [error for error in errors if issubclass(error, ServiceError)]
+    general_errors = [error for error in errors if error not in service_errors]
+    if general_errors:
+        rows = [f"| `{error.__name__}` | {_doc(error)} |" for error in general_errors]
         text += "\n" + "\n".join(["| error | meaning |", "|---|---|", *rows]) + "\n"
-    if service:
-        rows = [_service_row(error) for error in service if isinstance(error, type)]
+    if service_errors:
+        rows = [_service_row(error) for error in service_errors if isinstance(error, type)]
         text += "\n" + "\n".join(["| error and code | HTTP status | meaning |", "|---|---|---|", *rows])
         text += "\n"
     return text

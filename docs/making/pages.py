@@ -13,12 +13,12 @@ from keyplan.export import diagrams, html
 DOCS = Path(__file__).parents[1]
 
 
-def made() -> dict[str, str]:
+def generated_pages() -> dict[str, str]:
     """Return the text of each generated page by its path under docs/."""
-    return {**rules.pages(), **commands.pages(), **errors.pages(), "images/tasks.svg": _picture()}
+    return {**rules.pages(), **commands.pages(), **errors.pages(), "images/tasks.svg": _design_image()}
 
 
-def _picture() -> str:
+def _design_image() -> str:
     """Return the picture of the README's design as a standalone SVG file with a namespace, colours and a background."""
     (table,) = Design.load(str(DOCS.parent / "examples" / "tasks.py")).tables
     diagram = diagrams.entities(table, "tasks")
@@ -31,7 +31,7 @@ def _picture() -> str:
     return f'{head} xmlns="http://www.w3.org/2000/svg"><style>\n{font}\n{style}\n</style>{background}{rest}\n'
 
 
-def stray() -> list[Path]:
+def stale_pages() -> list[Path]:
     """Return the pages in folders of generated pages that are no longer generated."""
-    wanted = {DOCS / name for name in made()}
-    return sorted(set((DOCS / "rules").glob("*.md")) - wanted)
+    current_paths = {DOCS / name for name in generated_pages()}
+    return sorted(set((DOCS / "rules").glob("*.md")) - current_paths)

@@ -44,7 +44,7 @@ class Step:
     """A command of a transcript with the output that the page shows."""
 
     command: str
-    shown: str
+    expected_output: str
 
 
 def files_before(page: str) -> dict[str, str]:
@@ -62,16 +62,16 @@ def _save(files: dict[str, str], block: re.Match[str]) -> None:
         return
     name, _, note = block["title"].partition(" (")
     if note == "changed)":
-        files[name] = _merged(files[name], block["text"])
+        files[name] = _merge_definitions(files[name], block["text"])
     else:
         files[name] = (files[name] + "\n\n" if note == "continued)" else "") + block["text"]
 
 
-def _merged(old: str, new: str) -> str:
+def _merge_definitions(old: str, new: str) -> str:
     """Return a file in which new definitions replace those with the same name. Other new definitions are appended."""
     lines = old.splitlines()
-    places = {_name(node): node for node in ast.parse(old).body}
-    changes = [(places.get(_name(node)), _text(new, node)) for node in ast.parse(new).body]
+    definitions = {_name(node): node for node in ast.parse(old).body}
+    changes = [(definitions.get(_name(node)), _text(new, node)) for node in ast.parse(new).body]
     for node, text in sorted(changes, key=lambda change: -_first(change[0])):
         if node is not None:
             lines[_first(node) - 1 : node.end_lineno] = [text]
@@ -116,8 +116,8 @@ def steps(text: str) -> Iterator[Step]:
     """Yield the commands of a console block."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         lines = part.splitlines(keepends=True)
-        until = next(number for number, line in enumerate(lines) if not line.endswith("\\\n"))
-        yield Step("".join(lines[: until + 1]).rstrip("\n"), "".join(lines[until + 1 :]).strip("\n"))
+        last_line = next(number for number, line in enumerate(lines) if not line.endswith("\\\n"))
+        yield Step("".join(lines[: last_line + 1]).rstrip("\n"), "".join(lines[last_line + 1 :]).strip("\n"))
 
 
 class Shell:
@@ -127,10 +127,12 @@ class Shell:
         self._folder, self._stack = folder, stack
         self._port = str(_free_port())
         scripts = str(Path(sys.executable).parent)
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST", "COV"))}
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST", "COV"))
+        }
         self._environment = {
-            **clean,
-            "PATH": os.pathsep.join([scripts, clean.get("PATH", "")]),
+            **inherited,
+            "PATH": os.pathsep.join([scripts, inherited.get("PATH", "")]),
             "AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFAULT_REGION": "us-east-1",
             "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "80",
         }  # fmt: skip
@@ -138,50 +140,50 @@ class Shell:
     def write(self, files: dict[str, str]) -> None:
         """Write files to the folder."""
         for name, text in files.items():
-            (self._folder / name).write_text(self._real(text))
+            (self._folder / name).write_text(self._with_real_port(text))
 
     def run(self, step: Step) -> str:
         """Run a command and return its output, with the folder and the port of the transcript."""
-        command = self._real(step.command)
+        command = self._with_real_port(step.command)
         if command.endswith(" &"):
-            return self._shown(self._start(command.removesuffix(" &"), step.shown.count("\n") + 1))
-        done = subprocess.run(  # noqa: S602 - a transcript is what a reader types into a shell
+            return self._normalized(self._start(command.removesuffix(" &"), step.expected_output.count("\n") + 1))
+        result = subprocess.run(  # noqa: S602 - a transcript is what a reader types into a shell
             command, shell=True, cwd=self._folder, env=self._environment, text=True, timeout=_GRACE_S, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        return self._shown(done.stdout)
+        return self._normalized(result.stdout)
 
     def _start(self, command: str, lines: int) -> str:
         process = subprocess.Popen(  # noqa: S603 - the commands are those of our own pages
             shlex.split(command), cwd=self._folder, env=self._environment, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        self._stack.callback(_end, process)
+        self._stack.callback(_stop, process)
         assert process.stdout is not None, "it was asked for"
         return "".join(process.stdout.readline() for _ in range(lines))
 
-    def _real(self, text: str) -> str:
+    def _with_real_port(self, text: str) -> str:
         return re.sub(rf"\b{_PORT}\b", self._port, text)
 
-    def _shown(self, text: str) -> str:
-        shown = text.replace(str(self._folder), _HOME).replace(f":{self._port}", f":{_PORT}")
-        lines = (line.rstrip() for line in shown.splitlines() if not _PROGRESS.fullmatch(line))
+    def _normalized(self, text: str) -> str:
+        output = text.replace(str(self._folder), _HOME).replace(f":{self._port}", f":{_PORT}")
+        lines = (line.rstrip() for line in output.splitlines() if not _PROGRESS.fullmatch(line))
         return "\n".join(lines).strip("\n")
 
 
 def _free_port() -> int:
     """Return a free port below the range of ephemeral ports, so that no other program is assigned this port."""
     for port in range(16_384 + os.getpid() % 8_192, 32_768):
-        with socket.socket() as free:
+        with socket.socket() as probe:
             try:
-                free.bind(("127.0.0.1", port))
+                probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
             return port
     raise OSError("no port is free")
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _stop(process: subprocess.Popen[str]) -> None:
     process.send_signal(signal.SIGINT)
     try:
         process.communicate(timeout=_GRACE_S)
@@ -191,9 +193,9 @@ def _end(process: subprocess.Popen[str]) -> None:
         raise
 
 
-def agrees(shown: str, printed: str) -> bool:
+def agrees(expected_output: str, printed: str) -> bool:
     """Return True if the output in a transcript matches the printed output."""
-    pattern = "\n".join(".*" if line == "..." else _line(line) for line in shown.splitlines())
+    pattern = "\n".join(".*" if line == "..." else _line(line) for line in expected_output.splitlines())
     pattern = pattern.replace("\n.*", "(?:\n.*)?").replace(".*\n", "(?:.*\n)?")
     return re.fullmatch(pattern, printed, re.DOTALL) is not None
 
@@ -202,20 +204,20 @@ def _line(text: str) -> str:
     return "[^\n]*".join(re.escape(part) for part in text.split("..."))
 
 
-def refreshed() -> dict[str, str]:
+def refreshed_pages() -> dict[str, str]:
     """Return the pages with transcripts by path under docs/. Output that differs from the current output is
     replaced.
     """
-    return {page: _refreshed(page) for page in PAGES}
+    return {page: _refresh_page(page) for page in PAGES}
 
 
-def _refreshed(page: str) -> str:
-    text, place = (DOCS / page).read_text(), 0
+def _refresh_page(page: str) -> str:
+    text, position = (DOCS / page).read_text(), 0
     for step, printed in run(page):
-        old = f"$ {step.command}\n" + (f"{step.shown}\n" if step.shown else "")
+        old = f"$ {step.command}\n" + (f"{step.expected_output}\n" if step.expected_output else "")
         new = f"$ {step.command}\n" + (f"{printed}\n" if printed else "")
-        place = text.index(old, place)
-        if not agrees(step.shown, printed):
-            text = text[:place] + new + text[place + len(old) :]
-        place += 1
+        position = text.index(old, position)
+        if not agrees(step.expected_output, printed):
+            text = text[:position] + new + text[position + len(old) :]
+        position += 1
     return text

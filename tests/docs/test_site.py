@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from docs.making.hooks import designs, readmes
-from docs.making.pages import DOCS, made, stray
+from docs.making.pages import DOCS, generated_pages, stale_pages
 
 from keyplan.check.checking import FAMILIES, PAGES
 
@@ -34,9 +34,13 @@ def build(config: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_generated_pages_match_the_code() -> None:
-    stale = [name for name, text in made().items() if not (DOCS / name).is_file() or (DOCS / name).read_text() != text]
+    stale = [
+        name
+        for name, text in generated_pages().items()
+        if not (DOCS / name).is_file() or (DOCS / name).read_text() != text
+    ]
     assert not stale, "regenerate them with: python -m docs.making"
-    assert not stray(), "nothing makes these: python -m docs.making"
+    assert not stale_pages(), "nothing makes these: python -m docs.making"
 
 
 def test_every_rule_is_in_one_family() -> None:
@@ -90,7 +94,7 @@ def test_output_in_transcripts_is_not_highlighted_as_commands(site: Path) -> Non
 
 def test_rule_pages_have_a_bad_and_a_good_example_before_the_fix() -> None:
     headings = ["What it does", "Why is this bad?", "Example", "Bad", "Good", "Fix", "Source"]
-    for name, text in made().items():
+    for name, text in generated_pages().items():
         if re.fullmatch(r"rules/KP\d+\.md", name):
             found = [
                 heading.partition(": ")[0] for heading in re.findall(r"^##+ (.+)$", FENCED.sub("", text), re.MULTILINE)

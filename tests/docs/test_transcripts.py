@@ -16,7 +16,7 @@ def test_commands_print_the_output_on_the_page(page: str) -> None:
     ran = list(run(page))
     assert ran
     for step, printed in ran:
-        assert agrees(step.shown, printed), (
+        assert agrees(step.expected_output, printed), (
             f"{page}: $ {step.command}\nprints\n{printed}\n(python -m docs.making --transcripts takes it over)"
         )
 
@@ -45,8 +45,8 @@ def test_dots_stand_for_lines_and_parts_of_lines() -> None:
 
 def test_a_command_may_span_several_lines() -> None:
     first, second = steps("$ one \\\n  two\nprinted\n$ three\n")
-    assert (first.command, first.shown) == ("one \\\n  two", "printed")
-    assert (second.command, second.shown) == ("three", "")
+    assert (first.command, first.expected_output) == ("one \\\n  two", "printed")
+    assert (second.command, second.expected_output) == ("three", "")
 
 
 def test_no_page_contains_paths_of_the_author() -> None:
