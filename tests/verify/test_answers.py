@@ -60,8 +60,8 @@ def without_status(owner: str) -> KeyCondition:
 def test_an_entity_without_a_field_is_judged_by_the_attribute(entity: Entity, is_with: bool, is_without: bool) -> None:
     """A filter compares attributes: an item without it does not match, even if another has the value."""
     spec, arguments = spec_of(type(entity)), {"owner": "ada", "status": "open"}
-    assert meaning_of(with_status).of(spec, entity, arguments, 0) is is_with
-    assert meaning_of(without_status).of(spec, entity, arguments, 0) is is_without
+    assert meaning_of(with_status).includes(spec, entity, arguments, 0) is is_with
+    assert meaning_of(without_status).includes(spec, entity, arguments, 0) is is_without
 
 
 table = Table("things", pk="PK", sk="SK")
@@ -112,23 +112,23 @@ def test_placeholders_are_compared_as_their_fields(
 ) -> None:
     filter_meaning = meaning(op, low, high)
     assert key_test_rows(filter_meaning) == expected
-    assert filter_meaning.unlike == ()
+    assert filter_meaning.unmatched_texts == ()
 
 
 @pytest.mark.parametrize("low", ["STATE#{status}", "STATUS#OPEN#1#a#b", "{status}", "STATUS##"])
 def test_a_text_that_matches_no_key_is_recognized(low: str) -> None:
     filter_meaning = meaning("=", low)
-    assert filter_meaning.unlike == (low,) or key_test_rows(filter_meaning)[-1][1] == "reads"
-    assert key_test_rows(filter_meaning) == [] or filter_meaning.unlike == ()
+    assert filter_meaning.unmatched_texts == (low,) or key_test_rows(filter_meaning)[-1][1] == "reads"
+    assert key_test_rows(filter_meaning) == [] or filter_meaning.unmatched_texts == ()
 
 
 def test_a_literal_text_is_compared_like_the_key() -> None:
     filter_meaning = meaning("begins_with", "STATUS#OPEN#")
     entity = Thing(owner="o", status="open", at="1", thing="t")
     assert isinstance(filter_meaning.key_tests[0].low, Param)
-    assert filter_meaning.of(filter_meaning.plan.entity, entity, {"owner": "o"}, 0) is True
+    assert filter_meaning.includes(filter_meaning.plan.entity, entity, {"owner": "o"}, 0) is True
     other = entity.model_copy(update={"status": "done"})
-    assert filter_meaning.of(filter_meaning.plan.entity, other, {"owner": "o"}, 0) is False
+    assert filter_meaning.includes(filter_meaning.plan.entity, other, {"owner": "o"}, 0) is False
 
 
 def test_a_day_or_its_text_is_the_start_of_a_timestamp() -> None:

@@ -73,7 +73,7 @@ def test_an_unsatisfiable_filter_finds_nothing(report: VerificationReport) -> No
 def test_examples_determine_combinations_and_the_design_their_numbers() -> None:
     by_spec = generators(Design.of(club), 4_000, ValueGenerator(1, NOW_S))
     (maker,) = [generator for spec, generator in by_spec.items() if spec.name == "Game"]
-    games = [game for game in maker.all() if isinstance(game, club.Game)]
+    games = [game for game in maker.make_all() if isinstance(game, club.Game)]
     assert {game.opening for game in games} == {"d4", "e4", "c4"}
     assert {game.game for game in games} != {"chess"}
     over = [game for game in games if game.status == "over"]

@@ -11,7 +11,7 @@ from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
 from keyplan.design.workload import Claim
-from keyplan.verify.claims import MeasuredPattern, judge, judge_of_design
+from keyplan.verify.claims import MeasuredPattern, judge, judge_design_claim
 
 
 def figures(**members: Any) -> MeasuredPattern:
@@ -98,7 +98,7 @@ def test_the_reason_lists_the_units_by_index() -> None:
 def test_a_claim_about_a_design_is_judged_by_prices_and_the_slowest_pattern(text: str, standing: str) -> None:
     prices = book().with_prices({"read_unit": 1.25e-7, "write_unit": 6.25e-7})
     month = estimate(Design.of(shop), prices)
-    judged = judge_of_design(Claim(text), month, prices, [("quick", 0.1), ("slow", 90.0)])
+    judged = judge_design_claim(Claim(text), month, prices, [("quick", 0.1), ("slow", 90.0)])
     assert judged.standing == standing
     assert ("slow: " in judged.reason) == text.startswith("everything")
 
@@ -107,7 +107,7 @@ def test_a_slow_pattern_with_assumed_numbers_does_not_hide_one_with_declared_num
     month = estimate(Design.of(shop), book())
     long = [("declared", 20.0), ("assumed", 90.0)]
     claim = Claim("everything in single-digit milliseconds")
-    judged = judge_of_design(claim, month, book(), long, {"assumed": ASSUMED})
+    judged = judge_design_claim(claim, month, book(), long, {"assumed": ASSUMED})
     assert (judged.standing, judged.reason.partition(":")[0]) == ("fails", "declared")
-    judged = judge_of_design(claim, month, book(), long[1:], {"assumed": ASSUMED})
+    judged = judge_design_claim(claim, month, book(), long[1:], {"assumed": ASSUMED})
     assert (judged.standing, judged.reason.partition(":")[0]) == ("unproved", "assumed")

@@ -17,7 +17,7 @@ from keyplan import GSI, Bytes, Distinct, Entity, Table, Volume, key, unique
 from keyplan.design.declaring.design import Design
 from keyplan.verify.generate import EntityGenerator, generators
 from keyplan.verify.population import amounts
-from keyplan.verify.sizes import length_limits, stored_bytes, stretch, target_sizes
+from keyplan.verify.sizes import length_limits, resize, stored_bytes, target_sizes
 from keyplan.verify.values import SampleError, ValueGenerator
 
 NOW_S = 1_767_225_600.0
@@ -61,7 +61,7 @@ class Reader(Entity):
 def generated() -> tuple[EntityGenerator, list[Note]]:
     by_spec = generators(Design("book", (book,)), 1_000, ValueGenerator(5, NOW_S))
     (maker,) = [generator for spec, generator in by_spec.items() if spec.name == "Note"]
-    notes = [note for note in maker.all() if isinstance(note, Note)]
+    notes = [note for note in maker.make_all() if isinstance(note, Note)]
     return maker, notes
 
 
@@ -103,7 +103,7 @@ def test_optional_fields_of_one_index_key_are_present_together() -> None:
         since: int | None = None
 
     (maker,) = generators(Design("cases", (cases,)), 1_000, ValueGenerator(5, NOW_S)).values()
-    present = [case.since is not None for case in maker.all() if isinstance(case, Case) and case.to is not None]
+    present = [case.since is not None for case in maker.make_all() if isinstance(case, Case) and case.to is not None]
     assert all(present)
     assert len(present) == pytest.approx(100, rel=0.3)
 
@@ -118,7 +118,7 @@ def test_one_field_of_a_unique_combination_differs_in_each_item() -> None:
         ref: str
 
     (maker,) = generators(Design("lots", (lots,)), 200, ValueGenerator(5, NOW_S)).values()
-    items = [lot for lot in maker.all() if isinstance(lot, Lot)]
+    items = [lot for lot in maker.make_all() if isinstance(lot, Lot)]
     assert (len({lot.seller for lot in items}), len({lot.ref for lot in items})) == (4, 200)
 
 
@@ -135,7 +135,7 @@ def test_timestamps_are_in_the_declared_number_of_months() -> None:
         entry: str
 
     (maker,) = generators(Design("bank", (bank,)), 2_000, ValueGenerator(5, NOW_S)).values()
-    months = {entry.booked.strftime("%Y-%m") for entry in maker.all() if isinstance(entry, Entry)}
+    months = {entry.booked.strftime("%Y-%m") for entry in maker.make_all() if isinstance(entry, Entry)}
     assert len(months) == pytest.approx(24, abs=1)
 
 
@@ -145,7 +145,7 @@ def test_generated_items_have_not_expired(generated: tuple[EntityGenerator, list
 
 def test_referenced_entities_have_matching_keys() -> None:
     by_spec = generators(Design("book", (book,)), 1_000, ValueGenerator(5, NOW_S))
-    actual = {spec.name: list(maker.all()) for spec, maker in by_spec.items()}
+    actual = {spec.name: list(maker.make_all()) for spec, maker in by_spec.items()}
     readers = {reader.reader for reader in actual["Reader"] if isinstance(reader, Reader)}
     assert {note.reader for note in actual["Note"] if isinstance(note, Note)} <= readers
 
@@ -155,7 +155,7 @@ def test_the_same_seed_generates_the_same_entities() -> None:
         return [
             entity
             for maker in generators(Design.of(shop), 60, ValueGenerator(seed, NOW_S)).values()
-            for entity in maker.all()
+            for entity in maker.make_all()
         ]
 
     assert all_of(1) == all_of(1)
@@ -178,7 +178,7 @@ def test_target_sizes_keep_the_average(average: int, factor: float, count: int, 
 
 @given(text=st.text(min_size=1, max_size=30), by=st.integers(-60, 200))
 def test_a_text_is_lengthened_by_the_requested_or_the_possible_bytes(text: str, by: int) -> None:
-    longer, done = stretch(str, text, by)
+    longer, done = resize(str, text, by)
     assert len(longer.encode()) - len(text.encode()) == done
     assert done == by or by < 0
     assert longer
@@ -186,12 +186,12 @@ def test_a_text_is_lengthened_by_the_requested_or_the_possible_bytes(text: str, 
 
 def test_texts_inside_models_and_lists_are_lengthened_unless_they_have_a_format() -> None:
     page = Page(number=1, text="a")
-    longer, done = stretch(list[Page], [page], 100)
+    longer, done = resize(list[Page], [page], 100)
     assert done == 100
     assert len(longer[0].text) == 101
-    assert stretch(Literal["a"], "a", 10) == ("a", 0)
-    assert stretch(Annotated[str, Field(pattern="^a$")], "a", 10) == ("a", 0)
-    assert stretch(Annotated[str, Field(max_length=3)] | None, "a", 10)[1] == 2
+    assert resize(Literal["a"], "a", 10) == ("a", 0)
+    assert resize(Annotated[str, Field(pattern="^a$")], "a", 10) == ("a", 0)
+    assert resize(Annotated[str, Field(max_length=3)] | None, "a", 10)[1] == 2
     assert length_limits(Annotated[str, Field(min_length=2, max_length=9)], ()) == (2, 9)
 
 
@@ -215,7 +215,7 @@ def test_a_field_with_few_values_is_repeated_if_another_field_distinguishes_the_
         box: Annotated[int, Field(ge=10, le=20)]
 
     (maker,) = generators(Design("boxes", (boxes,)), 1_000, ValueGenerator(5, NOW_S)).values()
-    assert len({(box.code, box.box) for box in maker.all() if isinstance(box, Box)}) == 100
+    assert len({(box.code, box.box) for box in maker.make_all() if isinstance(box, Box)}) == 100
 
 
 def test_a_field_with_few_values_may_repeat_if_other_key_fields_distinguish_items() -> None:

@@ -79,7 +79,7 @@ DESIGN = Design("work", (work,))
 @pytest.fixture(scope="module")
 def population() -> dict[str, list[Any]]:
     return {
-        spec.name: list(maker.all())
+        spec.name: list(maker.make_all())
         for spec, maker in generators(DESIGN, 5_000, ValueGenerator(1, 1_767_225_600.0)).items()
     }
 
@@ -161,7 +161,9 @@ def test_the_key_of_an_item_is_not_taken_from_its_children() -> None:
         driver: str
 
     design = Design("cab", (cab,))
-    drivers, _ = (list(maker.all()) for maker in generators(design, 100, ValueGenerator(1, 1_767_225_600.0)).values())
+    drivers, _ = (
+        list(maker.make_all()) for maker in generators(design, 100, ValueGenerator(1, 1_767_225_600.0)).values()
+    )
     assert len(keys_of(drivers, "driver")) == 50
 
 
@@ -187,7 +189,7 @@ def test_a_unique_entity_references_an_item_that_no_other_references() -> None:
 
     design = Design("site", (site,))
     articles, slugs, _ = (
-        list(maker.all()) for maker in generators(design, 700, ValueGenerator(1, 1_767_225_600.0)).values()
+        list(maker.make_all()) for maker in generators(design, 700, ValueGenerator(1, 1_767_225_600.0)).values()
     )
     assert keys_of(articles, "site", "slug") == keys_of(slugs, "site", "slug")
 
@@ -208,6 +210,6 @@ def test_child_items_are_distributed_over_all_parents() -> None:
 
     design = Design("repo", (repo,))
     _, comments = (
-        list(maker.all()) for maker in generators(design, 1_200, ValueGenerator(1, 1_767_225_600.0)).values()
+        list(maker.make_all()) for maker in generators(design, 1_200, ValueGenerator(1, 1_767_225_600.0)).values()
     )
     assert len(keys_of(comments, "name", "number")) > 180

@@ -332,7 +332,7 @@ def test_a_value_with_different_names_in_parent_and_child_is_one_value() -> None
 
 def test_children_are_generated_for_existing_parents() -> None:
     new_generators = generators(Design.of(bank), 400, ValueGenerator(0, START_S))
-    by_name = {spec.name: [entity.__dict__ for entity in maker.all()] for spec, maker in new_generators.items()}
+    by_name = {spec.name: [entity.__dict__ for entity in maker.make_all()] for spec, maker in new_generators.items()}
     parents = {values["id"] for values in by_name["Transaction"]}
     assert {values["TransactionID"] for values in by_name["Line"]} <= parents
     assert len({values["id"] for values in by_name["Line"]}) == len(by_name["Line"])

@@ -24,7 +24,7 @@ from keyplan.design.planning.plan import KeyValue, Plan
 from keyplan.design.requests.items import absent_as_none, item_builder, prefix_text
 from keyplan.design.requests.writer import Arguments
 from keyplan.verify.generate import has_choices
-from keyplan.verify.model import StoredEntities, index_key, place_of, read_back
+from keyplan.verify.model import StoredEntities, index_key, position_of, read_back
 from keyplan.verify.population import AlignedPart, align
 
 Op = Literal["=", "<", "<=", ">", ">=", "between", "begins_with", "reads"]
@@ -51,7 +51,7 @@ class KeyTest:
     high: Source = None
     encoded: BoundPlaceholder | None = None
     """The placeholder with which both sides of the comparison are encoded. None if unencoded values are compared."""
-    written: BoundPlaceholder | None = None
+    text_placeholder: BoundPlaceholder | None = None
     """The placeholder of the compared parameter, if the pattern specifies the key as text. None for other keys."""
 
     def text(self, arguments: Arguments) -> str:
@@ -73,7 +73,7 @@ class ReadMeaning:
 
     plan: Plan
     key_tests: tuple[KeyTest, ...]
-    unlike: tuple[str, ...]
+    unmatched_texts: tuple[str, ...]
     """The keys that the pattern specifies as text but that do not match any key of the entity.
 
     If such keys exist, the expected result is unknown.
@@ -83,7 +83,7 @@ class ReadMeaning:
         """Return the comparisons in the key condition, with the field names of the given entity."""
         return _key_tests_of(self, spec)
 
-    def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
+    def includes(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
         """Return True if a call with these arguments should return `entity`, and False if it should not. Return None if
         this is unknown.
 
@@ -92,14 +92,14 @@ class ReadMeaning:
         values = entity.__dict__
         verdicts: list[bool | None] = []
         for key_test in self.key_tests_of(spec):
-            verdicts.append(key_test.field in spec.fields and _is_as(key_test, values[key_test.field], arguments))
+            verdicts.append(key_test.field in spec.fields and _passes(key_test, values[key_test.field], arguments))
             if verdicts[-1] is False:
                 return False
         if not self.may_hold(spec, entity, now_s):
             return False
         if self.plan.filter is not None:
             stored = {name: absent_as_none(value) for name, value in values.items()}
-            stored |= {name: stored.get(own) for name, own in _of_others(self.plan, spec).items()}
+            stored |= {name: stored.get(own_name) for name, own_name in _foreign_field_names(self.plan, spec).items()}
             verdicts.append(evaluate_condition(fill(self.plan.filter, arguments), stored))
         return False if False in verdicts else None if None in verdicts else True
 
@@ -115,7 +115,7 @@ class ReadMeaning:
         return [
             entity
             for entity in entities
-            if all(_is_as(key_test, getattr(entity, key_test.field), {}) for key_test in fixed)
+            if all(_passes(key_test, getattr(entity, key_test.field), {}) for key_test in fixed)
         ]
 
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
@@ -129,7 +129,7 @@ class ReadMeaning:
                 return False
         return self.plan.expired == "keep" or not has_expired(spec, entity, now_s)
 
-    def all(
+    def expected_items(
         self, stored_entities: StoredEntities, arguments: Arguments, now_s: int
     ) -> list[tuple[EntitySpec, Entity]] | None:
         """Return all stored objects that a call with these arguments should return, each with its entity. Return None
@@ -146,8 +146,8 @@ class ReadMeaning:
             values = {key_test.field: _value(key_test.low, arguments) for key_test in exact}
             if any(name not in spec.fields for name in fields):
                 continue
-            for entity in stored_entities.having(spec, fields, [values[name] for name in fields]):
-                verdict = self.of(spec, entity, arguments, now_s)
+            for entity in stored_entities.with_values(spec, fields, [values[name] for name in fields]):
+                verdict = self.includes(spec, entity, arguments, now_s)
                 if verdict is None:
                     return None
                 if verdict:
@@ -171,16 +171,16 @@ def _key_tests_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]
 
 
 @lru_cache(maxsize=4096)
-def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
+def _foreign_field_names(plan: Plan, spec: EntitySpec) -> dict[str, str]:
     """Return a mapping from the field names of other entities in a plan to the names that this entity uses for the same
     attributes.
 
     A condition compares attributes, which entities can store under different field names. A field name is mapped to ""
     if this entity does not store the attribute. The condition is then false.
     """
-    own = {stored.attribute: name for name, stored in spec.fields.items()}
+    names_by_attribute = {stored.attribute: name for name, stored in spec.fields.items()}
     return {
-        name: own.get(stored.attribute, "")
+        name: names_by_attribute.get(stored.attribute, "")
         for other in plan.entities
         for name, stored in other.fields.items()
         if name not in spec.fields
@@ -210,8 +210,8 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
         key_range = terms.range
         encoded = _encoded_prefix(plan) if key_range.op == "begins_with" else _ranks(plan).get(key_range.field)
         key_tests.append(KeyTest(key_range.field, key_range.op, key_range.low, key_range.high, encoded=encoded))
-    written, unlike = _written(plan, terms)
-    return ReadMeaning(plan, (*key_tests, *written), tuple(unlike))
+    text_tests, unmatched_texts = _text_key_tests(plan, terms)
+    return ReadMeaning(plan, (*key_tests, *text_tests), tuple(unmatched_texts))
 
 
 def _partial_encodings(plan: Plan) -> dict[str, BoundPlaceholder]:
@@ -255,35 +255,35 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
     return {placeholder.name: placeholder for placeholder in placeholders if placeholder.spec.startswith("rank")}
 
 
-def _written(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
+def _text_key_tests(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
     """Return the comparisons that follow from keys that a pattern specifies as text, and the texts that do not match
     any key of the entity.
     """
     key_tests: list[KeyTest] = []
-    unlike: list[str] = []
+    unmatched_texts: list[str] = []
     if plan.key is None:
-        return key_tests, unlike
+        return key_tests, unmatched_texts
     if terms.partition_text is not None:
-        pairs = _aligned(plan, plan.key.partition[0])
-        unlike += [terms.partition_text] if pairs is None else []
+        pairs = _align_key(plan, plan.key.partition[0])
+        unmatched_texts += [terms.partition_text] if pairs is None else []
         key_tests += [_equal(pair) for pair in pairs or ()]
     if terms.sort_text is not None and plan.key.sort:
         (condition,) = plan.key.sort
-        low = _aligned(plan, condition.low)
-        high = None if condition.high is None else _aligned(plan, condition.high)
+        low = _align_key(plan, condition.low)
+        high = None if condition.high is None else _align_key(plan, condition.high)
         if low is None or (condition.high is not None and (high is None or len(high) != len(low))):
-            unlike.append(terms.sort_text.low)
+            unmatched_texts.append(terms.sort_text.low)
         elif low:
             key_tests += [_equal(pair) for pair in low[:-1]]
-            key_tests.append(_last(terms.sort_text.op, low[-1], None if high is None else high[-1]))
-    return key_tests, unlike
+            key_tests.append(_range_test(terms.sort_text.op, low[-1], None if high is None else high[-1]))
+    return key_tests, unmatched_texts
 
 
-def _aligned(plan: Plan, written: KeyValue) -> list[AlignedPart] | None:
+def _align_key(plan: Plan, key_value: KeyValue) -> list[AlignedPart] | None:
     bound = next((bound for spec in plan.entities if (bound := spec.key_in(plan.index)) is not None), None)
     assert bound is not None, "a plan with a key has an entity there"
-    part = next(part for part in bound.attributes if part.attribute == written.attribute)
-    return None if part.template is None else align(part.template, written)
+    part = next(part for part in bound.attributes if part.attribute == key_value.attribute)
+    return None if part.template is None else align(part.template, key_value)
 
 
 def _equal(pair: AlignedPart) -> KeyTest:
@@ -292,14 +292,14 @@ def _equal(pair: AlignedPart) -> KeyTest:
     return KeyTest(pair.field, "=", pair.source)
 
 
-def _last(op: str, low: AlignedPart, high: AlignedPart | None) -> KeyTest:
+def _range_test(op: str, low: AlignedPart, high: AlignedPart | None) -> KeyTest:
     if low.literal is not None or op == "=":
         return _equal(low)
     if op == "begins_with":
-        is_complete = low.closed or (isinstance(low.source, Param) and repr(low.source) == low.field)
+        is_complete = low.is_complete or (isinstance(low.source, Param) and repr(low.source) == low.field)
         if is_complete and not low.is_part:
             return KeyTest(low.field, "=", low.source)
-        return KeyTest(low.field, "begins_with", low.source, encoded=low.encoded, written=low.written)
+        return KeyTest(low.field, "begins_with", low.source, encoded=low.encoded, text_placeholder=low.text_placeholder)
     if high is not None:
         return KeyTest(low.field, "between", low.source, high.source)
     return KeyTest(low.field, op, low.source)  # type: ignore[arg-type]  # the remaining operators
@@ -309,7 +309,7 @@ def _value(source: Source, arguments: Arguments) -> Any:
     return source if isinstance(source, EveryShard) else value_of(source, arguments)
 
 
-def _is_as(key_test: KeyTest, value: Any, arguments: Arguments) -> bool | None:
+def _passes(key_test: KeyTest, value: Any, arguments: Arguments) -> bool | None:
     if isinstance(key_test.low, EveryShard):
         return True
     if value is None:
@@ -337,14 +337,14 @@ def _passes_encoded(
     if key_test.op in _ORDERING:
         high = None if key_test.high is None else encode(_value(key_test.high, arguments))
         return _OPS[key_test.op](encode(value), encode(low), high)
-    if key_test.written is not None:
-        return encode(value).startswith(key_test.written.encode(low))
+    if key_test.text_placeholder is not None:
+        return encode(value).startswith(key_test.text_placeholder.encode(low))
     if key_test.op == "begins_with" and key_test.encoded is not None:
         return encode(value).startswith(prefix_text(key_test.encoded, low))
     return encode(value) in [encode(member) for member in (low if isinstance(key_test.low, Each) else (low,))]
 
 
-def _begins(value: Any, low: Any, _high: Any) -> bool | None:
+def _starts_with(value: Any, low: Any, _high: Any) -> bool | None:
     return value.startswith(low) if isinstance(value, str) and isinstance(low, str) else None
 
 
@@ -356,7 +356,7 @@ _OPS: dict[str, Callable[[Any, Any, Any], bool | None]] = {
     ">": lambda value, low, _high: bool(value > low),
     ">=": lambda value, low, _high: bool(value >= low),
     "between": lambda value, low, high: bool(low <= value <= high),
-    "begins_with": _begins,
+    "begins_with": _starts_with,
 }
 
 
@@ -380,8 +380,8 @@ def difference(
     The description is None if they are equal, or if the expected result is unknown.
     """
     meaning = meaning_of(pattern)
-    expected = meaning.all(stored_entities, arguments, now_s)
-    if expected is None or meaning.unlike or (isinstance(result, int) and meaning.plan.schema.literal):
+    expected = meaning.expected_items(stored_entities, arguments, now_s)
+    if expected is None or meaning.unmatched_texts or (isinstance(result, int) and meaning.plan.schema.literal):
         return None  # a count of a literal table counts the items of all entities
     text = meaning.text(arguments)
     if isinstance(result, int):
@@ -396,67 +396,76 @@ def _differences(
     meaning: ReadMeaning, text: str, expected: Matches, returned: Sequence[ReadModel], arguments: Arguments
 ) -> Iterator[str]:
     plan = meaning.plan
-    expected_by_place = {(spec, place_of(spec, entity)): entity for spec, entity in expected}
-    by_place = {_placed(plan, entity): entity for entity in returned}
-    most = len(expected) if plan.limit is None else min(plan.limit, len(expected))
-    extra = [entity for place, entity in by_place.items() if place not in expected_by_place]
-    missing = [(spec, entity) for (spec, place), entity in expected_by_place.items() if (spec, place) not in by_place]
-    if len(returned) < most:
-        yield f"returns {len(returned)} items, {len(expected)} have {text}{_common_cause(meaning, missing, arguments)}"
-    if len(by_place) < len(returned):
-        yield f"returns {len(returned) - len(by_place)} items twice"
-    if extra:
-        yield f"returns {_named(plan, extra)}, which does not have {text}"
+    expected_by_position = {(spec, position_of(spec, entity)): entity for spec, entity in expected}
+    by_position = {_position_key(plan, entity): entity for entity in returned}
+    expected_count = len(expected) if plan.limit is None else min(plan.limit, len(expected))
+    unexpected = [entity for position, entity in by_position.items() if position not in expected_by_position]
+    missing_items = [
+        (spec, entity)
+        for (spec, position), entity in expected_by_position.items()
+        if (spec, position) not in by_position
+    ]
+    if len(returned) < expected_count:
+        cause = _common_cause(meaning, missing_items, arguments)
+        yield f"returns {len(returned)} items, {len(expected)} have {text}{cause}"
+    if len(by_position) < len(returned):
+        yield f"returns {len(returned) - len(by_position)} items twice"
+    if unexpected:
+        yield f"returns {_item_names(plan, unexpected)}, which does not have {text}"
     if plan.view is not None:
-        for place, entity in by_place.items():
-            if place in expected_by_place and any(
-                getattr(expected_by_place[place], name) != stored for name, stored in entity
+        for position, entity in by_position.items():
+            if position in expected_by_position and any(
+                getattr(expected_by_position[position], name) != stored for name, stored in entity
             ):
-                yield f"returns {entity!r}, but {expected_by_place[place]!r} was stored"
+                yield f"returns {entity!r}, but {expected_by_position[position]!r} was stored"
     elif plan.index is None or plan.hydrated or plan.index.kind == "LSI" or plan.index.project in {"all", None}:
-        for place, entity in by_place.items():
+        for position, entity in by_position.items():
             if (
-                place in expected_by_place
-                and expected_by_place[place] != entity
-                and read_back(place[0], expected_by_place[place]) != entity
+                position in expected_by_position
+                and expected_by_position[position] != entity
+                and read_back(position[0], expected_by_position[position]) != entity
             ):
-                yield f"returns {entity!r}, but {expected_by_place[place]!r} was stored"
+                yield f"returns {entity!r}, but {expected_by_position[position]!r} was stored"
 
 
 def _spec_of(plan: Plan, entity: ReadModel) -> EntitySpec:
     return next(spec for spec in plan.entities if type(entity) in {spec.model, plan.view})
 
 
-def _placed(plan: Plan, entity: ReadModel) -> tuple[EntitySpec, bytes]:
+def _position_key(plan: Plan, entity: ReadModel) -> tuple[EntitySpec, bytes]:
     spec = _spec_of(plan, entity)
-    return spec, place_of(spec, entity)
+    return spec, position_of(spec, entity)
 
 
-def _named(plan: Plan, entities: Sequence[ReadModel]) -> str:
+def _item_names(plan: Plan, entities: Sequence[ReadModel]) -> str:
     names = []
     for entity in entities[:_SHOWN]:
         spec = _spec_of(plan, entity)
-        names.append(_name(spec, entity))
+        names.append(_item_name(spec, entity))
     return ", ".join(names) + (f" and {len(entities) - _SHOWN} more" if len(entities) > _SHOWN else "")
 
 
-def _name(spec: EntitySpec, entity: ReadModel) -> str:
+def _item_name(spec: EntitySpec, entity: ReadModel) -> str:
     return f"{spec.name}({', '.join(f'{name}={getattr(entity, name)!r}' for name in spec.key.fields)})"
 
 
-def _common_cause(meaning: ReadMeaning, missing: Matches, arguments: Arguments) -> str:
+def _common_cause(meaning: ReadMeaning, missing_items: Matches, arguments: Arguments) -> str:
     """Return a description of a property that all missing results share, to append to an error message. Return an empty
     string if none is found.
     """
     for number, key_test in enumerate(meaning.key_tests):
-        if key_test.op != "between" or not missing:
+        if key_test.op != "between" or not missing_items:
             continue
         high = value_of(key_test.high, arguments)
-        if all(getattr(entity, meaning.key_tests_of(spec)[number].field) == high for spec, entity in missing):
+        if all(getattr(entity, meaning.key_tests_of(spec)[number].field) == high for spec, entity in missing_items):
             return f": all items with the last {key_test.field} of the range are missing"
-    kinds = {spec.name for spec, _ in missing}
-    if len(meaning.plan.entities) > 1 and len(kinds) == 1:
-        return f": no {kinds.pop()} is returned" if len(missing) > 1 else f": a {kinds.pop()} is missing"
+    entity_names = {spec.name for spec, _ in missing_items}
+    if len(meaning.plan.entities) > 1 and len(entity_names) == 1:
+        return (
+            f": no {entity_names.pop()} is returned"
+            if len(missing_items) > 1
+            else f": a {entity_names.pop()} is missing"
+        )
     return ""
 
 
@@ -472,32 +481,34 @@ def _out_of_order(pattern: Pattern[..., Any], expected: Matches, returned: Seque
     values = [getattr(entity, name) for entity in returned if getattr(entity, name, None) is not None]
     if spec is None:
         return None
-    falls = pattern.plan.descending or ordered_by != name
+    is_descending = pattern.plan.descending or ordered_by != name
     expected_values = [getattr(entity, name, None) for _, entity in expected]
     choices = _choices(spec, name) if has_choices(spec.fields[name]) else None
-    if choices and (_ranked(spec, pattern.plan, name) or not set(values) | set(expected_values) <= {*choices, None}):
+    if choices and (_has_rank(spec, pattern.plan, name) or not set(values) | set(expected_values) <= {*choices, None}):
         return None
-    rank = choices.index if choices else _itself
-    if not _rises([rank(value) for value in (reversed(values) if falls else values)]):
-        return _spelled(values, name) if choices else f"is not in the order of {name}"
-    first = [] if None in expected_values else sorted(expected_values, key=rank, reverse=falls)
-    late = next((pair for pair in zip(first, values, strict=False) if pair[0] != pair[1]), None)
+    rank = choices.index if choices else _identity
+    if not _is_ascending([rank(value) for value in (reversed(values) if is_descending else values)]):
+        return _alphabetical_text(values, name) if choices else f"is not in the order of {name}"
+    expected_first = [] if None in expected_values else sorted(expected_values, key=rank, reverse=is_descending)
+    misplaced = next((pair for pair in zip(expected_first, values, strict=False) if pair[0] != pair[1]), None)
     return (
-        None if late is None else f"returns {plain_value(late[1])!r} where {name} {plain_value(late[0])!r} comes first"
+        None
+        if misplaced is None
+        else f"returns {plain_value(misplaced[1])!r} where {name} {plain_value(misplaced[0])!r} comes first"
     )
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
 def _choices(spec: EntitySpec, name: str) -> list[Any]:
     """Return the values that a field of type bool, Literal or Enum can have, in their declared order."""
-    kind = spec.fields[name].annotation
-    return [False, True] if kind is bool else list(get_args(kind)) or list(kind)
+    field_type = spec.fields[name].annotation
+    return [False, True] if field_type is bool else list(get_args(field_type)) or list(field_type)
 
 
-def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
+def _has_rank(spec: EntitySpec, plan: Plan, name: str) -> bool:
     """Return True if the sort key contains the position of the field's value among its choices."""
     bound = spec.key_in(plan.index)
     placeholders = (
@@ -508,10 +519,10 @@ def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
     return any(placeholder.name == name and placeholder.spec.startswith("rank") for placeholder in placeholders)
 
 
-def _spelled(values: Sequence[Any], name: str) -> str:
+def _alphabetical_text(values: Sequence[Any], name: str) -> str:
     values_text = ", ".join(str(plain_value(value)) for value in dict.fromkeys(values))
     return f"is in the alphabetical order {values_text}, not in the order of {name}"
 
 
-def _rises(values: Sequence[Any]) -> bool:
-    return all(value <= other for value, other in pairwise(values))
+def _is_ascending(values: Sequence[Any]) -> bool:
+    return all(value <= next_value for value, next_value in pairwise(values))

@@ -57,23 +57,25 @@ class ArgumentGenerator:
         generated.
         """
         self._parameters = pattern.parameters
-        unfit: TransactionStep | None = None
+        failed_step: TransactionStep | None = None
         for _ in range(_TRIES):
             binding = Binding()
-            self._targets.start()
+            self._targets.start_call()
             if isinstance(pattern, Transaction):
-                steps = _in_order_of_choice(pattern.steps)
-                unfit = next((step for step in steps if not self._step(step.call, step.repeated, binding)), None)
-                fits = unfit is None
+                steps = _sorted_by_choice(pattern.steps)
+                failed_step = next(
+                    (step for step in steps if not self._bind_step(step.call, step.repeated, binding)), None
+                )
+                fits = failed_step is None
             elif pattern.plan.reading:
-                fits = self._read(pattern, binding)
+                fits = self._bind_read(pattern, binding)
             else:
-                fits = self._write(pattern, {}, binding)
+                fits = self._bind_write(pattern, {}, binding)
             if fits:
                 return self._with_unset(pattern, self._arguments(pattern, binding))
         if pattern.plan.reading:
             return self._read_with_filter(pattern)
-        raise _no_match_error(pattern, unfit)
+        raise _no_match_error(pattern, failed_step)
 
     def _with_unset(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
         """Replace some of the arguments that callers can omit with UNSET, if the pattern uses `.patch(...)`."""
@@ -90,13 +92,13 @@ class ArgumentGenerator:
 
     # Reads.
 
-    def _read(self, pattern: Pattern[..., Any], binding: Binding) -> bool:
+    def _bind_read(self, pattern: Pattern[..., Any], binding: Binding) -> bool:
         item = self._chosen_item(pattern, binding)
         if item is None:
             return not uses_of(pattern)  # a read without parameters needs no item
         spec, target = item
         arguments = self._arguments(pattern, binding)
-        return meaning_of(pattern).of(spec, target, arguments, int(self._value_generator.now_s)) is not False
+        return meaning_of(pattern).includes(spec, target, arguments, int(self._value_generator.now_s)) is not False
 
     def _chosen_item(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
         """Choose a stored item that a read can return, and bind the read's parameters to the item's values.
@@ -120,7 +122,7 @@ class ArgumentGenerator:
         if (
             item is None
             or pattern.plan.filter is None
-            or meaning_of(pattern).all(self._stored_entities, arguments, now_s)
+            or meaning_of(pattern).expected_items(self._stored_entities, arguments, now_s)
         ):
             return arguments
         self._targets.make_satisfy(*item, fill(pattern.plan.filter, arguments))
@@ -146,7 +148,7 @@ class ArgumentGenerator:
 
     # Writes.
 
-    def _step(self, call: WriteCall[Any], repeated: Each | None, binding: Binding) -> bool:
+    def _bind_step(self, call: WriteCall[Any], repeated: Each | None, binding: Binding) -> bool:
         """Choose arguments for one step of a transaction, and bind the parameters of the transaction to them. Return
         False if no suitable arguments were found.
 
@@ -155,24 +157,24 @@ class ArgumentGenerator:
         """
         pattern = call.pattern
         if repeated is None or not isinstance(repeated.values, Param):
-            return self._write(pattern, call.arguments, binding)
+            return self._bind_write(pattern, call.arguments, binding)
         stored_values, _ = binding.find(repeated.values)
         if stored_values:
             return True
         values = []
         (name,) = [name for name, source in call.arguments.items() if isinstance(source, Each)]
-        most = length_limits(annotation_of(repeated.values), ())[1]
-        for _ in range(min(_REPEATS, most)):
+        max_length = length_limits(annotation_of(repeated.values), ())[1]
+        for _ in range(min(_REPEATS, max_length)):
             trial = binding.copy()
             element = Param(f"*{name}*", element_of(annotation_of(repeated.values)))
-            if not self._write(pattern, {**call.arguments, name: element}, trial):
+            if not self._bind_write(pattern, {**call.arguments, name: element}, trial):
                 return False
             values.append(self._value(element, trial))
-            binding.adopt(trial, but=element._name)  # the values that all repetitions have in common
+            binding.adopt(trial, excluded=element._name)  # the values that all repetitions have in common
         binding.set(repeated.values, values)
         return len({repr(value) for value in values}) == len(values)
 
-    def _write(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> bool:
+    def _bind_write(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> bool:
         """Choose arguments for a pattern that writes, and add them to `binding`. Return False if no suitable arguments
         were found.
 
@@ -181,24 +183,24 @@ class ArgumentGenerator:
         plan = pattern.plan
         spec = plan.entity
         if plan.item is not None:
-            return self._put(pattern, sources, binding)
+            return self._bind_put(pattern, sources, binding)
         uses = [replace(use, source=substitute(use.source, sources)) for use in uses_of(pattern)]
         known_values = [
             (use.field, binding.find(use.source)[1])
             for use in uses
-            if use.role in {"equal", "own"} and not use.nested and binding.find(use.source)[0]
+            if use.role in {"equal", "stored"} and not use.nested and binding.find(use.source)[0]
         ]
-        target = self._targets.of(plan, known_values)
+        target = self._targets.choose(plan, known_values)
         if target is None:
             return False
         self._parameter_values.bind(spec, target, uses, binding, pattern)
         for name, source in sources.items():
             if isinstance(source, Param) and not source._path and not binding.knows_part_of(source):
                 annotation = annotation_of(source) or annotation_of(pattern.parameters[name])
-                binding.set(source, self._parameter_values.any(annotation, name))
-        return self._targets.allowed(plan, target, self._arguments_so_far(pattern, sources, binding))
+                binding.set(source, self._parameter_values.generate(annotation, name))
+        return self._targets.satisfy_condition(plan, target, self._arguments_so_far(pattern, sources, binding))
 
-    def _put(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> bool:
+    def _bind_put(self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding) -> bool:
         """Choose the item, or the list of items, that a pattern puts, and bind the pattern's parameter to it. Return
         False if no suitable item was found.
         """
@@ -208,17 +210,17 @@ class ArgumentGenerator:
             return True
         if plan.operation == "BatchWriteItem":
             size = max(1, round(pattern.facts.expected_items or MANY))
-            items = [self._targets.item(plan, changes=number % 2 == 0) for number in range(size)]
-            binding.set(source, [item for item in items if self._targets.use(plan.entity, item)])
+            items = [self._targets.item_to_put(plan, changes=number % 2 == 0) for number in range(size)]
+            binding.set(source, [item for item in items if self._targets.mark_used(plan.entity, item)])
             return True
-        item = self._targets.item(plan, changes=plan.exists == "must")
+        item = self._targets.item_to_put(plan, changes=plan.exists == "must")
         if isinstance(source, Param) and not source._path:
             known_values = {
-                path[0]: value for path, value in binding.parts.get(source._name, {}).items() if len(path) == 1
+                path[0]: value for path, value in binding.attributes.get(source._name, {}).items() if len(path) == 1
             }
             item = item.model_copy(update=known_values)  # other steps of the transaction already use these values
         binding.set(source, item)
-        return self._targets.use(plan.entity, item) and self._can_be_put(
+        return self._targets.mark_used(plan.entity, item) and self._can_be_put(
             pattern, item, self._arguments_so_far(pattern, sources, binding)
         )
 
@@ -229,7 +231,7 @@ class ArgumentGenerator:
         the stored item. It returns False if this is not possible.
         """
         stored = self._stored_entities.at(pattern.plan.entity, item)
-        return stored is None or self._targets.allowed(pattern.plan, stored, arguments)
+        return stored is None or self._targets.satisfy_condition(pattern.plan, stored, arguments)
 
     def _arguments_so_far(
         self, pattern: Pattern[..., Any], sources: Mapping[str, Source], binding: Binding
@@ -256,23 +258,23 @@ class ArgumentGenerator:
 
     def _value(self, param: Param, binding: Binding) -> Any:
         name, annotation = param._name, annotation_of(param)
-        if name in binding.whole:
-            return binding.whole[name]
-        parts = {path[0]: value for path, value in binding.parts.get(name, {}).items() if len(path) == 1}
-        kind = without_none(annotation)[0] if annotation is not None else None
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            generated: Any = self._value_generator.model(kind, parts)
-        elif name in binding.parts and not is_dataclass(kind):
-            generated = _with_parts(binding.parts[name])  # only these attributes are accessed
+        if name in binding.arguments:
+            return binding.arguments[name]
+        parts = {path[0]: value for path, value in binding.attributes.get(name, {}).items() if len(path) == 1}
+        plain_type = without_none(annotation)[0] if annotation is not None else None
+        if isinstance(plain_type, type) and issubclass(plain_type, BaseModel):
+            generated: Any = self._value_generator.model(plain_type, parts)
+        elif name in binding.attributes and not is_dataclass(plain_type):
+            generated = _with_parts(binding.attributes[name])  # only these attributes are accessed
         else:
-            generated = self._parameter_values.any(annotation, name)
+            generated = self._parameter_values.generate(annotation, name)
             if parts and is_dataclass(generated) and not isinstance(generated, type):
                 generated = replace(generated, **parts)
-        binding.whole[name] = generated
+        binding.arguments[name] = generated
         return generated
 
 
-def _in_order_of_choice(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
+def _sorted_by_choice(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
     """Return the steps of a transaction in the order in which their arguments are chosen.
 
     Steps that are repeated for each element of a list in an attribute of a parameter come first, because their
@@ -290,13 +292,13 @@ def _is_parameter_member(source: Source) -> bool:
 def _no_match_error(pattern: Pattern[..., Any], step: TransactionStep | None) -> NothingFitsError:
     """Return the error for a pattern or a transaction step for which no suitable arguments were found."""
     plan = pattern.plan if step is None else step.call.pattern.plan
-    why = "" if plan.condition is None else f" ({condition_text(plan.condition)} is true for none)"
-    where = pattern.name
+    reason = "" if plan.condition is None else f" ({condition_text(plan.condition)} is true for none)"
+    subject = pattern.name
     if step is not None and isinstance(pattern, Transaction):
         number = pattern.steps.index(step) + 1
-        where += f", step {number} {step.call.pattern.name} on {plan.entity.name},"
+        subject += f", step {number} {step.call.pattern.name} on {plan.entity.name},"
     return NothingFitsError(
-        f"no arguments of {where} match the generated items{why}; add a matching item"
+        f"no arguments of {subject} match the generated items{reason}; add a matching item"
         ' as an example of its model: model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
     )
 

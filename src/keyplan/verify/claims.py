@@ -21,14 +21,14 @@ below the claimed range. "unproved" means that the verification cannot confirm o
 assumed.
 """
 # A claim about a design counts only if it starts with a price: documents also mention other prices.
-_MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<what>reads?|writes?)", re.IGNORECASE)
+_MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<operation>reads?|writes?)", re.IGNORECASE)
 _MONTH = re.compile(r"^(?P<under>under |below |less than )?\$(?P<price>[\d.,]+) (?:a|per) month", re.IGNORECASE)
 _FAST = re.compile(r"single[- ]digit[- ](?:ms|milliseconds?)", re.IGNORECASE)
-_CLOSE = 0.005
+_TOLERANCE = 0.005
 
 
 @dataclass(frozen=True)
-class JudgedClaim:
+class ClaimResult:
     """A claim with the verdict on it."""
 
     claim: Claim
@@ -57,17 +57,17 @@ class MeasuredPattern:
     """Assumptions about undeclared numbers on which these figures are based."""
 
 
-def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
+def judge(claim: Claim, figures: MeasuredPattern) -> ClaimResult:
     """Compare a claim about a pattern with the pattern's measurements, and return the claim with the verdict."""
     units = parse_units(claim.text)
     if units is not None:
         return _judge_units(claim, units, figures)
     if _FAST.search(claim.text):
         return _judge_speed(claim, figures.pages, figures.assumed)
-    return JudgedClaim(claim, "unproved", "running the pattern cannot measure it")
+    return ClaimResult(claim, "unproved", "running the pattern cannot measure it")
 
 
-def _judge_units(claim: Claim, claimed: ClaimedUnits, figures: MeasuredPattern) -> JudgedClaim:
+def _judge_units(claim: Claim, claimed: ClaimedUnits, figures: MeasuredPattern) -> ClaimResult:
     reads = claimed.kind == "read"
     consumed = figures.reads if reads else figures.writes
     unit = "RCU" if reads else "WCU"
@@ -77,84 +77,86 @@ def _judge_units(claim: Claim, claimed: ClaimedUnits, figures: MeasuredPattern) 
     if reads and figures.at_scale is not None and not _within(figures.at_scale, claimed):
         reason = f"{figures.at_scale:,.1f} {unit} at the declared numbers, {mean:,.1f} as generated"
         if figures.assumed:
-            return JudgedClaim(claim, "unproved", _assuming(reason, figures.assumed))
-        return JudgedClaim(claim, "fails" if figures.at_scale > claimed.high else "less", reason)
-    fits = mean <= claimed.high + _CLOSE
+            return ClaimResult(claim, "unproved", _assuming(reason, figures.assumed))
+        return ClaimResult(claim, "fails" if figures.at_scale > claimed.high else "less", reason)
+    fits = mean <= claimed.high + _TOLERANCE
     reason = f"{mean:,.4g} {unit}{suffix} on average" + ("" if fits else f": {figures.split}")
     if reads and figures.assumed:
-        return JudgedClaim(claim, "unproved", _assuming(reason, figures.assumed))
+        return ClaimResult(claim, "unproved", _assuming(reason, figures.assumed))
     if fits:
-        return JudgedClaim(claim, "holds" if _within(mean, claimed) else "less", reason)
-    return JudgedClaim(claim, "fails", reason)
+        return ClaimResult(claim, "holds" if _within(mean, claimed) else "less", reason)
+    return ClaimResult(claim, "fails", reason)
 
 
 def _within(value: float, claimed: ClaimedUnits) -> bool:
-    return claimed.low - _CLOSE <= value <= claimed.high + _CLOSE
+    return claimed.low - _TOLERANCE <= value <= claimed.high + _TOLERANCE
 
 
-def _judge_speed(claim: Claim, pages: float, assumed: Sequence[str]) -> JudgedClaim:
+def _judge_speed(claim: Claim, pages: float, assumed: Sequence[str]) -> ClaimResult:
     if pages > 1:
         reason = f"at the declared numbers a call is {pages:,.0f} requests of 1 MB, one after the other"
         if assumed:
-            return JudgedClaim(claim, "unproved", _assuming(reason, assumed))
-        return JudgedClaim(claim, "fails", reason)
-    return JudgedClaim(claim, "unproved", "the embedded engine's latency does not predict the service's")
+            return ClaimResult(claim, "unproved", _assuming(reason, assumed))
+        return ClaimResult(claim, "fails", reason)
+    return ClaimResult(claim, "unproved", "the embedded engine's latency does not predict the service's")
 
 
 def _assuming(reason: str, assumed: Sequence[str]) -> str:
     return f"{reason}, and {'; '.join(assumed)}"
 
 
-def judge_of_design(
+def judge_design_claim(
     claim: Claim,
     month: Estimate,
     book: PriceBook,
     pages: Sequence[tuple[str, float]],
     assumed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-) -> JudgedClaim:
+) -> ClaimResult:
     """Compare a claim about the whole design with its monthly cost, its prices and the pages that its patterns read,
     and return the claim with the verdict.
 
     `pages` contains the name of each pattern and the average number of requests (pages) of a call. `assumed` maps the
     name of a pattern to the assumptions on which its figures are based.
     """
-    for pattern, how in _OF_DESIGN:
+    for pattern, judge_claim in _DESIGN_CLAIMS:
         match = pattern.search(claim.text)
         if match is not None:
-            return how(claim, match, month, book)
+            return judge_claim(claim, match, month, book)
     if _FAST.search(claim.text):
         # Patterns with declared numbers come first, because they prove more than slower patterns without them.
-        name, most = max(
+        name, max_pages = max(
             pages, key=lambda entry: (entry[1] > 1 and entry[0] not in assumed, entry[1]), default=("", 0.0)
         )
-        judged = _judge_speed(claim, most, assumed.get(name, ()))
-        return replace(judged, reason=f"{name}: {judged.reason}") if most > 1 else judged
-    return JudgedClaim(claim, "unproved", "running the design cannot measure it")
+        claim_result = _judge_speed(claim, max_pages, assumed.get(name, ()))
+        return replace(claim_result, reason=f"{name}: {claim_result.reason}") if max_pages > 1 else claim_result
+    return ClaimResult(claim, "unproved", "running the design cannot measure it")
 
 
-def _judge_million(claim: Claim, match: re.Match[str], _month: Estimate, book: PriceBook) -> JudgedClaim:
-    reads = match["what"].lower().startswith("read")
+def _judge_million(claim: Claim, match: re.Match[str], _month: Estimate, book: PriceBook) -> ClaimResult:
+    reads = match["operation"].lower().startswith("read")
     price = book["read_unit" if reads else "write_unit"] * 1e6
     unit = "reads of up to 4 KB, strongly consistent, half of it eventually" if reads else "writes of up to 1 KB"
     claimed = _number(match["price"])
-    fits = abs(claimed - price) < _CLOSE / 10 or (reads and abs(claimed - price / 2) < _CLOSE / 10)
+    fits = abs(claimed - price) < _TOLERANCE / 10 or (reads and abs(claimed - price / 2) < _TOLERANCE / 10)
     reason = f"${price:g} per million {unit} ({book.region}, prices of {book.dated})"
-    return JudgedClaim(claim, "holds" if fits else "fails", reason)
+    return ClaimResult(claim, "holds" if fits else "fails", reason)
 
 
-def _judge_month(claim: Claim, match: re.Match[str], month: Estimate, book: PriceBook) -> JudgedClaim:
+def _judge_month(claim: Claim, match: re.Match[str], month: Estimate, book: PriceBook) -> ClaimResult:
     claimed = _number(match["price"])
-    fits = month.total < claimed if match["under"] else abs(month.total - claimed) < _CLOSE
+    fits = month.total < claimed if match["under"] else abs(month.total - claimed) < _TOLERANCE
     reason = f"${month.total:,.2f} a month at the declared rates and numbers ({book.region}, prices of {book.dated})"
     if fits and month.guesses:
-        return JudgedClaim(claim, "unproved", f"{reason}, and not every rate and number is declared")
+        return ClaimResult(claim, "unproved", f"{reason}, and not every rate and number is declared")
     assumed = undeclared_numbers(month.guesses)
     if assumed and not fits:
-        return JudgedClaim(claim, "unproved", _assuming(reason, assumed))
-    return JudgedClaim(claim, "holds" if fits else "fails", reason)
+        return ClaimResult(claim, "unproved", _assuming(reason, assumed))
+    return ClaimResult(claim, "holds" if fits else "fails", reason)
 
 
-_OF_DESIGN: tuple[tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimate, PriceBook], JudgedClaim]], ...] = (
+_DESIGN_CLAIMS: tuple[
+    tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimate, PriceBook], ClaimResult]], ...
+] = (
     (_MILLION, _judge_million),
     (_MONTH, _judge_month),
 )

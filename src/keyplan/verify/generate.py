@@ -37,24 +37,26 @@ class EntityGenerator:
     ) -> None:
         self.spec, self.amount, self.value_generator, self._owners = spec, amount, value_generator, owners
         self._draws: dict[str, dict[int, float]] = {}
-        self._distinguishing = _distinguishing(spec, owners, amount.count)
-        decided = {name: self._decided(stored) for name, stored in spec.fields.items()}
-        self._makes = {name: column or self._free(name) for name, column in decided.items()}
-        self._open = frozenset(name for name, column in decided.items() if column is None)
+        self._distinguishing_field = _distinguishing_field(spec, owners, amount.count)
+        decided = {name: self._restricted_column(stored) for name, stored in spec.fields.items()}
+        self._value_makers = {name: column or self._free_column(name) for name, column in decided.items()}
+        self._free_fields = frozenset(name for name, column in decided.items() if column is None)
         self._columns = {name: self._column(stored) for name, stored in spec.fields.items()}
         self._sizer = SizeAdjuster(spec, amount, design, value_generator, owners)
         self.keys = Keys(spec, amount.count, self._key)
         self._references = References(spec, (), frozenset(), value_generator.random)
-        self._made = 0
+        self._next_number = 0
         self._keys: set[str] = set()
 
-    def refer_to(self, others: Sequence[Keys]) -> None:
-        """Use the keys in `others`, which belong to other entities, as the values of the fields that refer to these
-        entities.
+    def use_references_to(self, referenced_keys: Sequence[Keys]) -> None:
+        """Use the keys in `referenced_keys`, which belong to other entities, as the values of the fields that refer to
+        these entities.
         """
-        fixed = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples keep values together
-        self._references = References(self.spec, others, fixed, self.value_generator.random)
-        self._sizer.keep(self._references.names)
+        fixed = (
+            self._free_fields if has_examples(self.spec.model) else frozenset[str]()
+        )  # examples keep values together
+        self._references = References(self.spec, referenced_keys, fixed, self.value_generator.random)
+        self._sizer.exclude(self._references.names)
 
     @property
     def _examples(self) -> Sequence[BaseModel]:
@@ -62,12 +64,12 @@ class EntityGenerator:
 
     def make(self) -> Entity:
         """Return a new entity object. Raises SampleError if no valid object with a new key is found."""
-        number = self._made
-        self._made += 1
+        number = self._next_number
+        self._next_number += 1
         reason: Exception | None = None
         for attempt in range(_TRIES):
             try:
-                entity = self._sizer.sized(self._build(number, attempt), number)
+                entity = self._sizer.resize_item(self._build(number, attempt), number)
                 key = repr(item_builder(self.spec).key(entity.__dict__))
             except (ValueError, TypeError, MissingField) as error:
                 reason = error
@@ -76,26 +78,26 @@ class EntityGenerator:
                 self._keys.add(key)
                 return entity
             reason = None
-        why = "its fields have too few declared values for that many keys" if reason is None else str(reason)
-        raise SampleError(f"{self.spec.name} number {number + 1} cannot be generated: {why}")
+        reason_text = "its fields have too few declared values for that many keys" if reason is None else str(reason)
+        raise SampleError(f"{self.spec.name} number {number + 1} cannot be generated: {reason_text}")
 
     def value(self, name: str) -> Any:
         """Return a generated value for a field of a new object. The value of an optional field is None in
         some calls.
         """
-        number = self._made
-        self._made += 1
+        number = self._next_number
+        self._next_number += 1
         return self._columns[name](number)
 
-    def some(self, name: str) -> Any:
+    def required_value(self, name: str) -> Any:
         """Return a generated value for a field of a new object. The value is never None, even if most objects have no
         value in the field.
         """
-        number = self._made
-        self._made += 1
-        return self._makes[name](number)
+        number = self._next_number
+        self._next_number += 1
+        return self._value_makers[name](number)
 
-    def all(self) -> Iterator[Entity]:
+    def make_all(self) -> Iterator[Entity]:
         """Generate and yield all objects of the entity. Their number is `amount.count`."""
         return (self.make() for _ in range(self.amount.count))
 
@@ -106,15 +108,17 @@ class EntityGenerator:
         number of values, because all keys with declared values may already exist.
         """
         if self._examples:
-            values = self._like_example(number)
+            values = self._values_from_example(number)
         else:
             values = {name: column(number) for name, column in self._columns.items()}
-        planned = self.keys.at(number) if attempt == 0 and self.keys.followed else {}
-        counted = [name for name in self.spec.key.fields if name in self.amount.values]
+        planned_key = self.keys.at(number) if attempt == 0 and self.keys.is_referenced else {}
+        counted_fields = [name for name in self.spec.key.fields if name in self.amount.values]
         if attempt <= _TRIES // 2:
-            values = self._references.resolve({**values, **planned}, number, settled=planned)
-        elif counted:
-            values[counted[0]] = self._nth(counted[0])(self.amount.values[counted[0]] + number)
+            values = self._references.resolve({**values, **planned_key}, number, fixed=planned_key)
+        elif counted_fields:
+            values[counted_fields[0]] = self._distinct_column(counted_fields[0])(
+                self.amount.values[counted_fields[0]] + number
+            )
         return self.spec.model.model_validate(values, by_name=True)
 
     def _key(self, number: int) -> dict[str, Any]:
@@ -123,45 +127,47 @@ class EntityGenerator:
         values = self._references.resolve({name: self._columns[name](number) for name in names}, number)
         return {name: values[name] for name in self.spec.key.fields}
 
-    def _like_example(self, number: int) -> dict[str, Any]:
+    def _values_from_example(self, number: int) -> dict[str, Any]:
         """Return field values for a new object from one of the model's examples, so that their combination is
         realistic.
 
         Values of key fields, and values whose number or shares are declared, take precedence over the values of the
         example.
         """
-        values_made = {name: make(number) for name, make in self._makes.items() if name not in self._open}
-        choices = [name for name in values_made if has_choices(self.spec.fields[name])]
-        alike = [
+        declared_values = {
+            name: make(number) for name, make in self._value_makers.items() if name not in self._free_fields
+        }
+        choices = [name for name in declared_values if has_choices(self.spec.fields[name])]
+        matching_examples = [
             example
             for example in self._examples
-            if all(getattr(example, name) == values_made[name] for name in choices)
+            if all(getattr(example, name) == declared_values[name] for name in choices)
         ]
-        example = self.value_generator.random.choice(alike or self._examples)
+        example = self.value_generator.random.choice(matching_examples or self._examples)
         values = {name: getattr(example, name) for name in self.spec.fields}
         unwritten = [name for name, stored in self.spec.fields.items() if stored.write_time and values[name] is None]
         values.update({name: self._columns[name](number) for name in unwritten})
-        return {**values, **{name: value for name, value in values_made.items() if values[name] is not None}}
+        return {**values, **{name: value for name, value in declared_values.items() if values[name] is not None}}
 
     # One column per field.
 
     def _column(self, stored: StoredField) -> Column:
-        make = self._makes[stored.name]
+        make = self._value_makers[stored.name]
         name = stored.name
         if not stored.optional or name in self.spec.key.fields:
             return make
         # Without a declaration, items are assumed to be in their indexes; other optional fields exist in half of the
         # items.
-        usual = 1.0 if any(name in bound.fields for bound in self.spec.indexes) else 0.5
-        share = usual if self.spec.volume is None else self.spec.volume.present.get(name, usual)
+        default_share = 1.0 if any(name in bound.fields for bound in self.spec.indexes) else 0.5
+        share = default_share if self.spec.volume is None else self.spec.volume.present.get(name, default_share)
         # If an index requires it, the first item has a field that few items have, and the second item does not have a
         # field that nearly every item has. Otherwise, queries might not find any items.
-        tested = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.only_if))
-        settled = {0: True} if 0 < share * self.amount.count < _SCARCE else {}
-        if tested and 0 < (1 - share) * self.amount.count < _SCARCE:
-            settled[1] = False
-        lot = self._draw_of(name)
-        return lambda number: make(number) if settled.get(number, lot(number) < share) else None
+        is_index_condition = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.only_if))
+        presence = {0: True} if 0 < share * self.amount.count < _SCARCE else {}
+        if is_index_condition and 0 < (1 - share) * self.amount.count < _SCARCE:
+            presence[1] = False
+        draw = self._draw_of(name)
+        return lambda number: make(number) if presence.get(number, draw(number) < share) else None
 
     def _draw_of(self, name: str) -> Callable[[int], float]:
         """Return a function that draws a random number for an item. The number determines whether the item has a value
@@ -176,7 +182,7 @@ class EntityGenerator:
                 return lambda number: draws.setdefault(number, chance.random())
         return lambda _number: chance.random()
 
-    def _decided(self, stored: StoredField) -> Column | None:
+    def _restricted_column(self, stored: StoredField) -> Column | None:
         """Return a generator of a field's values if the design restricts them, or None if any value of the type is
         possible.
         """
@@ -186,8 +192,8 @@ class EntityGenerator:
         if name == spec.version:
             return lambda _number: 1
         if any(name == self._distinctive_field(rule.fields) for rule in spec.uniques):
-            return self._nth(name)
-        column = self._declared(name) or self._by_key(name)
+            return self._distinct_column(name)
+        column = self._declared_column(name) or self._key_column(name)
         if column is None and any(name in bound.fields for bound in (spec.key, *spec.indexes)):
             return lambda _number: value_generator.field(spec.model, name)
         return column
@@ -202,7 +208,7 @@ class EntityGenerator:
         free = [name for name in names if name not in declared and not has_choices(self.spec.fields[name])]
         return (free or names)[-1]
 
-    def _free(self, name: str) -> Column:
+    def _free_column(self, name: str) -> Column:
         """Return a function that generates values of a field's type, or chooses one of the values in the model's
         examples.
         """
@@ -217,11 +223,11 @@ class EntityGenerator:
 
         return make
 
-    def _nth(self, name: str) -> Column:
+    def _distinct_column(self, name: str) -> Column:
         row, fits = self._value_sequence(name), self._encoding_test(name)
         return lambda number: self.value_generator.nth(*row, number, fits)
 
-    def _nth_if_any(self, name: str) -> Column:
+    def _mostly_distinct_column(self, name: str) -> Column:
         """Return a generator of different values for a field. If the type has too few values, values are repeated, and
         other key fields distinguish the items.
         """
@@ -258,7 +264,7 @@ class EntityGenerator:
 
         return fits
 
-    def _one_of(self, name: str, count: int, hottest: float | None = None) -> Column:
+    def _choice_column(self, name: str, count: int, hottest: float | None = None) -> Column:
         """Return a generator that chooses one of `count` values. If `hottest` is given, it is the share of the first
         value.
         """
@@ -267,12 +273,12 @@ class EntityGenerator:
         def pick(_number: int) -> Any:
             if hottest is not None and chance.random() < hottest:
                 return self.value_generator.nth(*row, 0, fits)
-            low = 1 if hottest is not None and count > 1 else 0
-            return self.value_generator.up_to(*row, chance.randrange(low, max(low + 1, count)), fits)
+            lowest = 1 if hottest is not None and count > 1 else 0
+            return self.value_generator.up_to(*row, chance.randrange(lowest, max(lowest + 1, count)), fits)
 
         return pick
 
-    def _declared(self, name: str) -> Column | None:
+    def _declared_column(self, name: str) -> Column | None:
         declared = None if self.spec.volume is None else self.spec.volume.distinct.get(name)
         if isinstance(declared, Mapping):
             shuffled = self._shuffled(declared)
@@ -281,14 +287,14 @@ class EntityGenerator:
             return None
         count = self.amount.values[name]
         if self.spec.key.fields == (name,):
-            return self._nth(name)
+            return self._distinct_column(name)
         unit_s = self._unit_s(name)
         if unit_s is not None:
             return lambda _number: self.value_generator.timestamp_within(unit_s * count)
         hottest = declared.hottest if isinstance(declared, Distinct) else None
         # With few values, an even share may exceed the declared share of the hottest value.
         is_hotter = hottest is not None and hottest * count > 1
-        return self._one_of(name, count, hottest if is_hotter else None)
+        return self._choice_column(name, count, hottest if is_hotter else None)
 
     def _unit_s(self, name: str) -> int | None:
         """Return the length in seconds of the period to which a partition key truncates a datetime field, or None."""
@@ -315,7 +321,7 @@ class EntityGenerator:
         self.value_generator.random.shuffle(shuffled)
         return shuffled
 
-    def _by_key(self, name: str) -> Column | None:
+    def _key_column(self, name: str) -> Column | None:
         """Return a generator of values for a field that is part of a key or refers to another entity.
 
         Return None for other fields, and for fields whose type has a fixed set of values.
@@ -324,25 +330,31 @@ class EntityGenerator:
         if has_choices(stored):
             return None
         key = self.spec.key.fields
-        if name == self._distinguishing:
+        if name == self._distinguishing_field:
             if any(has_choices(self.spec.fields[other]) for other in key if other != name):
-                return self._one_of(name, max(1, self.amount.count * 3 // 4))  # another key field has few choices
-            return self._nth(name) if key == (name,) else self._nth_if_any(name)
+                return self._choice_column(
+                    name, max(1, self.amount.count * 3 // 4)
+                )  # another key field has few choices
+            return self._distinct_column(name) if key == (name,) else self._mostly_distinct_column(name)
         owner = self._owners.get(name)
         if owner is not None and owner[0] is not self.spec and same_type(owner[0], stored):
-            return self._one_of(name, max(1, owner[1]))
+            return self._choice_column(name, max(1, owner[1]))
         in_index = any(name in part.fields for bound in self.spec.indexes for part in bound.partition)
         if in_index and name not in key and is_own_id(self.spec, name):
-            return self._nth_if_any(name)
+            return self._mostly_distinct_column(name)
         if name in key or in_index:
-            return self._one_of(name, max(1, self.amount.count // _SHARED_KEY))
+            return self._choice_column(name, max(1, self.amount.count // _SHARED_KEY))
         return None
 
 
 def has_choices(stored: StoredField) -> bool:
     """Return True if the type of a field is bool, Literal or Enum, so that it has a fixed set of values."""
-    kind = stored.annotation
-    return get_origin(kind) is Literal or kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
+    field_type = stored.annotation
+    return (
+        get_origin(field_type) is Literal
+        or field_type is bool
+        or (isinstance(field_type, type) and issubclass(field_type, Enum))
+    )
 
 
 def _expiry(stored: StoredField, value_generator: ValueGenerator) -> Column:
@@ -351,7 +363,7 @@ def _expiry(stored: StoredField, value_generator: ValueGenerator) -> Column:
     return lambda _number: int(value_generator.expiry().timestamp())
 
 
-def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
+def _distinguishing_field(spec: EntitySpec, owners: Owners, count: int) -> str | None:
     """Return the key field that gets a different value in each item, or None if no field is suitable.
 
     The last suitable key field is chosen. Fields with choices, fields with a declared number of values, and fields that
@@ -383,6 +395,6 @@ def generators(design: Design, total: int, value_generator: ValueGenerator) -> d
         spec: EntityGenerator(spec, amount, design, value_generator, owners_of(spec, by_spec))
         for spec, amount in by_spec.items()
     }
-    for spec, others in referenced_specs({spec: amount.count for spec, amount in by_spec.items()}).items():
-        by_name[spec].refer_to([by_name[spec].keys for spec in others])
+    for spec, referenced in referenced_specs({spec: amount.count for spec, amount in by_spec.items()}).items():
+        by_name[spec].use_references_to([by_name[spec].keys for spec in referenced])
     return by_name

@@ -34,10 +34,10 @@ _DATA = READS | WRITES
 class Entry:
     """An item in a table, or its projection in an index."""
 
-    place: bytes
+    position: bytes
     item: Any
     """The attributes of the item that the table or index contains."""
-    whole: Any
+    table_item: Any
     """The complete item in the table."""
 
     @cached_property
@@ -53,21 +53,21 @@ def canonical(item: Mapping[str, Any]) -> Item:
     return normalise_item(item, wire=False)[0]
 
 
-def table_place(schema: Schema, item: Item) -> bytes:
+def table_position(schema: Schema, item: Item) -> bytes:
     """Return the bytes by which an item is sorted in its table."""
-    place = partition_prefix(_scalar(item[schema.partition]))
-    return place if schema.sort is None else place + _scalar(item[schema.sort])
+    position = partition_prefix(_scalar(item[schema.partition]))
+    return position if schema.sort is None else position + _scalar(item[schema.sort])
 
 
-def place_in(schema: Schema, index: Index | None, item: Item) -> bytes:
+def position_in(schema: Schema, index: Index | None, item: Item) -> bytes:
     """Return the bytes by which an item is sorted in an index, or in its table if `index` is None."""
-    own = table_place(schema, item)
+    table_key = table_position(schema, item)
     if index is None:
-        return own
+        return table_key
     parts = [_scalar(item[name]) for name in index.partition]
-    place = partition_prefix(parts[0] if len(parts) == 1 else join_parts(parts))
-    place += b"".join(escape(_scalar(item[name])) for name in index.sort)
-    return place + (tie_hash(own) if index.kind == "GSI" else b"") + own
+    position = partition_prefix(parts[0] if len(parts) == 1 else join_parts(parts))
+    position += b"".join(escape(_scalar(item[name])) for name in index.sort)
+    return position + (tie_hash(table_key) if index.kind == "GSI" else b"") + table_key
 
 
 def _scalar(value: Mapping[str, Any]) -> bytes:
@@ -84,32 +84,32 @@ class ModelTable:
 
     def at(self, key: Mapping[str, Any]) -> Item | None:
         """Return the item with the given primary key, or None."""
-        return self._items.get(self._place(key))
+        return self._items.get(self._position(key))
 
     def put(self, key: Mapping[str, Any], item: Item | None) -> None:
         """Store an item under a primary key, or remove the item with this key if `item` is None."""
-        place = self._place(key)
+        position = self._position(key)
         self._sorted.clear()
         if item is None:
-            self._items.pop(place, None)
+            self._items.pop(position, None)
         else:
-            self._items[place] = item
+            self._items[position] = item
 
-    def _place(self, key: Mapping[str, Any]) -> bytes:
-        return table_place(self.schema, canonical({name: key[name] for name in self.schema.key}))
+    def _position(self, key: Mapping[str, Any]) -> bytes:
+        return table_position(self.schema, canonical({name: key[name] for name in self.schema.key}))
 
     def entries(self, index: Index | None) -> Sequence[Entry]:
         """Return the items of the table, or the projected items of an index, in sorted order."""
         name = None if index is None else index.name
         if name not in self._sorted:
-            self._sorted[name] = sorted(self._entries(index), key=lambda entry: entry.place)
+            self._sorted[name] = sorted(self._entries(index), key=lambda entry: entry.position)
         return self._sorted[name]
 
     def _entries(self, index: Index | None) -> Iterator[Entry]:
         for item in self._items.values():
             entry = item if index is None else entry_of(self.schema, index, item)
             if entry is not None:
-                yield Entry(place_in(self.schema, index, item), entry, item)
+                yield Entry(position_in(self.schema, index, item), entry, item)
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Exchange:
     operation: str
     request: Request
     answer: Mapping[str, Any]
-    written: tuple[RecordedWrite, ...]
-    held: tuple[tuple[str, bool, Item | None], ...]
+    writes: tuple[RecordedWrite, ...]
+    read_items: tuple[tuple[str, bool, Item | None], ...]
     """The items that were stored before the request, one for each key that it reads. Each is a tuple of the table name,
     True for a consistent read, and the item or None.
     """
@@ -154,13 +154,13 @@ class Recorder:
         if operation not in _DATA:
             return self.engine.call(operation, request)
         targets = list(_targets(operation, request))
-        entries = tuple(
+        read_items = tuple(
             (table, strong, self.model_tables[table].at(key)) for table, key, strong in _keys(operation, request)
         )
         response = self.engine.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
-        written = tuple(self._written(table, key, operation) for table, key in targets)
+        writes = tuple(self._record_write(table, key, operation) for table, key in targets)
         self.exchanges.append(
-            Exchange(operation, request, response, written, entries, consumed_units(operation, response))
+            Exchange(operation, request, response, writes, read_items, consumed_units(operation, response))
         )
         return response
 
@@ -172,7 +172,7 @@ class Recorder:
     def close(self) -> None:
         """Do nothing, because the engine is closed by its owner."""
 
-    def _written(self, table: str, key: Request, operation: str) -> RecordedWrite:
+    def _record_write(self, table: str, key: Request, operation: str) -> RecordedWrite:
         model_table = self.model_tables[table]
         key = {name: key[name] for name in model_table.schema.key}
         before = model_table.at(key)
@@ -202,9 +202,9 @@ def _keys(operation: str, request: Request) -> Iterator[tuple[str, Request, bool
     if operation == "GetItem":
         yield request["TableName"], request["Key"], bool(request.get("ConsistentRead"))
     elif operation == "BatchGetItem":
-        for table, read in request["RequestItems"].items():
-            for key in read["Keys"]:
-                yield table, key, bool(read.get("ConsistentRead"))
+        for table, table_request in request["RequestItems"].items():
+            for key in table_request["Keys"]:
+                yield table, key, bool(table_request.get("ConsistentRead"))
 
 
 @lru_cache(maxsize=4096)
@@ -213,9 +213,9 @@ def index_key(bound: BoundKey, spec: EntitySpec) -> EntityIndexKey:
     return EntityIndexKey(bound, spec)
 
 
-def place_of(spec: EntitySpec, entity: ReadModel) -> bytes:
+def position_of(spec: EntitySpec, entity: ReadModel) -> bytes:
     """Return the bytes by which the item of an entity object is sorted in its table."""
-    return table_place(spec.schema, canonical(item_builder(spec).key(entity.__dict__)))
+    return table_position(spec.schema, canonical(item_builder(spec).key(entity.__dict__)))
 
 
 def read_back(spec: EntitySpec, entity: Entity) -> Entity:
@@ -246,30 +246,30 @@ class StoredEntities:
     """The entity objects that are stored, by entity and key. They are updated after every write."""
 
     def __init__(self, specs: Iterable[EntitySpec]) -> None:
-        self._live: dict[EntitySpec, dict[bytes, Entity]] = {spec: {} for spec in specs}
+        self._entities: dict[EntitySpec, dict[bytes, Entity]] = {spec: {} for spec in specs}
         self._lists: dict[EntitySpec, list[Entity]] = {}
         self._groups: dict[tuple[EntitySpec, tuple[str, ...]], dict[Any, list[Entity]]] = {}
 
     def add(self, spec: EntitySpec, entity: Entity) -> None:
         """Add an entity object, or replace the one with the same key."""
-        self._live[spec][place_of(spec, entity)] = entity
-        self._forget()
+        self._entities[spec][position_of(spec, entity)] = entity
+        self._clear_caches()
 
     def all(self, spec: EntitySpec) -> Sequence[Entity]:
         """Return all stored objects of an entity."""
         if spec not in self._lists:
-            self._lists[spec] = list(self._live[spec].values())
+            self._lists[spec] = list(self._entities[spec].values())
         return self._lists[spec]
 
     def at(self, spec: EntitySpec, entity: Entity) -> Entity | None:
         """Return the stored object that has the same key as `entity`, or None."""
-        return self._live[spec].get(place_of(spec, entity))
+        return self._entities[spec].get(position_of(spec, entity))
 
-    def alike(self, spec: EntitySpec, fields: tuple[str, ...], entity: Entity) -> Sequence[Entity]:
+    def with_same_values(self, spec: EntitySpec, fields: tuple[str, ...], entity: Entity) -> Sequence[Entity]:
         """Return all objects of an entity that have the same values in these fields as the given object."""
-        return self.having(spec, fields, [getattr(entity, name) for name in fields])
+        return self.with_values(spec, fields, [getattr(entity, name) for name in fields])
 
-    def having(self, spec: EntitySpec, fields: tuple[str, ...], values: Sequence[Any]) -> Sequence[Entity]:
+    def with_values(self, spec: EntitySpec, fields: tuple[str, ...], values: Sequence[Any]) -> Sequence[Entity]:
         """Return all objects of an entity in which the fields `fields` have the values `values`, which are in the order
         of the fields.
         """
@@ -284,8 +284,8 @@ class StoredEntities:
 
     def exists(self, spec: EntitySpec, entity: Entity) -> bool:
         """Return True if an item of any entity is stored under the primary key of `entity`."""
-        place = place_of(spec, entity)
-        return any(place in live for other, live in self._live.items() if other.schema is spec.schema)
+        position = position_of(spec, entity)
+        return any(position in live for other, live in self._entities.items() if other.schema is spec.schema)
 
     def apply(
         self, exchanges: Iterable[Exchange], schemas: Mapping[str, Schema]
@@ -296,34 +296,34 @@ class StoredEntities:
         """
         changes = []
         for exchange in exchanges:
-            for written in exchange.written:
-                schema = schemas[written.table]
-                place = table_place(schema, canonical(written.key))
-                live = self._remove(schema, place)
-                if written.stored is not None and OWNER not in written.stored:
-                    spec = live or self._kind(schema, written.stored)
+            for write in exchange.writes:
+                schema = schemas[write.table]
+                position = table_position(schema, canonical(write.key))
+                spec_removed = self._remove(schema, position)
+                if write.stored is not None and OWNER not in write.stored:
+                    spec = spec_removed or self._spec_of_item(schema, write.stored)
                     if spec is not None:
-                        entity = reader_of(spec).entity(written.stored)
-                        self._live[spec][place] = entity
-                        changes.append((spec, written.stored, entity))
-        self._forget()
+                        entity = reader_of(spec).entity(write.stored)
+                        self._entities[spec][position] = entity
+                        changes.append((spec, write.stored, entity))
+        self._clear_caches()
         return changes
 
-    def _remove(self, schema: Schema, place: bytes) -> EntitySpec | None:
-        """Remove the object at the position `place` of a table. Return the object's entity, or None if nothing was
+    def _remove(self, schema: Schema, position: bytes) -> EntitySpec | None:
+        """Remove the object at the position `position` of a table. Return the object's entity, or None if nothing was
         stored there.
         """
-        for spec, live in self._live.items():
-            if spec.schema is schema and live.pop(place, None) is not None:
+        for spec, live in self._entities.items():
+            if spec.schema is schema and live.pop(position, None) is not None:
                 return spec
         return None
 
-    def _kind(self, schema: Schema, item: EntityItem) -> EntitySpec | None:
-        specs = [spec for spec in self._live if spec.schema is schema]
+    def _spec_of_item(self, schema: Schema, item: EntityItem) -> EntitySpec | None:
+        specs = [spec for spec in self._entities if spec.schema is schema]
         reader = EntityMatcher(specs, specs).reader(item) if specs else None
         return None if reader is None else reader.spec
 
-    def _forget(self) -> None:
+    def _clear_caches(self) -> None:
         self._lists.clear()
         self._groups.clear()
 

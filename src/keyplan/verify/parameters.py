@@ -33,14 +33,26 @@ from keyplan.verify.targets import adjacent_value
 from keyplan.verify.values import ValueGenerator
 
 Role = Literal[
-    "equal", "own", "many", "listed", "low", "high", "above", "below", "prefix", "part", "version", "new", "amount"
+    "equal",
+    "stored",
+    "lookup",
+    "allowed",
+    "low",
+    "high",
+    "above",
+    "below",
+    "prefix",
+    "part",
+    "version",
+    "new",
+    "amount",
 ]
 """The relation of a parameter to the value of a field in the chosen item.
 
 - equal: the value, or a generated value if it is None
-- own: the value, even if it is None
-- many: a list of values to look up
-- listed: a list of values that the field is allowed to have
+- stored: the value, even if it is None
+- lookup: a list of values to look up
+- allowed: a list of values that the field is allowed to have
 - low, high: a bound that is less than or equal to the value, or greater than or equal to it
 - above, below: a bound that is greater than the value, or less than it
 - prefix: the start of the value
@@ -53,7 +65,7 @@ MANY = 10
 """The number of keys or items in a batch if the design does not declare it."""
 _TRIES = 20
 """The number of values that are generated to find one that is within a range."""
-_LISTED = 3
+_MAX_ALLOWED_VALUES = 3
 """The maximum number of values to generate for a list parameter that contains the allowed values of a field."""
 
 
@@ -61,24 +73,24 @@ class Binding:
     """The values that have been chosen so far for the arguments of one call."""
 
     def __init__(self) -> None:
-        self.whole: dict[str, Any] = {}
-        self.parts: dict[str, dict[tuple[str, ...], Any]] = {}
+        self.arguments: dict[str, Any] = {}
+        self.attributes: dict[str, dict[tuple[str, ...], Any]] = {}
 
     def copy(self) -> Binding:
         """Return a copy of the chosen values. Later changes to the copy do not affect the original."""
         other = Binding()
-        other.whole = dict(self.whole)
-        other.parts = {name: dict(parts) for name, parts in self.parts.items()}
+        other.arguments = dict(self.arguments)
+        other.attributes = {name: dict(parts) for name, parts in self.attributes.items()}
         return other
 
-    def adopt(self, other: Binding, but: str) -> None:
-        """Copy the chosen values of all parameters from `other`, except the value of the parameter `but`."""
-        self.whole.update({name: value for name, value in other.whole.items() if name != but})
-        self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
+    def adopt(self, other: Binding, excluded: str) -> None:
+        """Copy the chosen values of all parameters from `other`, except the value of the parameter `excluded`."""
+        self.arguments.update({name: value for name, value in other.arguments.items() if name != excluded})
+        self.attributes.update({name: dict(parts) for name, parts in other.attributes.items() if name != excluded})
 
     def knows_part_of(self, source: Param) -> bool:
         """Return True if a value is set for a parameter or for an attribute of it."""
-        return source._name in self.whole or source._name in self.parts
+        return source._name in self.arguments or source._name in self.attributes
 
     def find(self, source: Source) -> tuple[bool, Any]:
         """Return True and the chosen value of a parameter or of a parameter's attribute. Return False and None if no
@@ -86,12 +98,12 @@ class Binding:
         """
         if not isinstance(source, Param):
             return True, source
-        if source._name in self.whole:
-            value = self.whole[source._name]
+        if source._name in self.arguments:
+            value = self.arguments[source._name]
             for part in source._path:
                 value = getattr(value, part)
             return True, value
-        values = self.parts.get(source._name, {})
+        values = self.attributes.get(source._name, {})
         return source._path in values, values.get(source._path)
 
     def set(self, source: Source, value: Any) -> None:
@@ -100,9 +112,9 @@ class Binding:
         """
         if isinstance(source, Param) and not self.find(source)[0]:
             if source._path:
-                self.parts.setdefault(source._name, {})[source._path] = value
+                self.attributes.setdefault(source._name, {})[source._path] = value
             else:
-                self.whole[source._name] = value
+                self.arguments[source._name] = value
 
 
 def element_of(annotation: Any) -> Any:
@@ -140,8 +152,8 @@ def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[
     If `spec` is given, fields have the names that this entity uses. Otherwise, they have the names in the pattern.
     """
     terms = pattern._terms
-    uses = list(_of_change(pattern, terms)) if isinstance(terms, ItemWrite) else list(_of_read(pattern, spec))
-    uses += list(_of_condition(pattern.plan.filter)) + list(_of_condition(pattern.plan.condition))
+    uses = list(_change_uses(pattern, terms)) if isinstance(terms, ItemWrite) else list(_read_uses(pattern, spec))
+    uses += list(_condition_uses(pattern.plan.filter)) + list(_condition_uses(pattern.plan.condition))
     return [use for use in uses if isinstance(_param(use.source), Param) or use.certain]
 
 
@@ -149,10 +161,10 @@ def _param(source: Source) -> Source:
     return source.values if isinstance(source, Each) else source
 
 
-_RANGES: dict[str, Role] = {"<": "above", "<=": "high", ">": "below", ">=": "low", "begins_with": "prefix"}
+_RANGE_ROLES: dict[str, Role] = {"<": "above", "<=": "high", ">": "below", ">=": "low", "begins_with": "prefix"}
 
 
-def _of_read(pattern: Pattern[..., Any], spec: EntitySpec | None) -> Iterator[ParameterUse]:
+def _read_uses(pattern: Pattern[..., Any], spec: EntitySpec | None) -> Iterator[ParameterUse]:
     meaning = meaning_of(pattern)
     for key_test in meaning.key_tests if spec is None else meaning.key_tests_of(spec):
         if key_test.op == "reads":
@@ -161,7 +173,7 @@ def _of_read(pattern: Pattern[..., Any], spec: EntitySpec | None) -> Iterator[Pa
             yield ParameterUse(key_test.low, "low", key_test.field)
             yield ParameterUse(key_test.high, "high", key_test.field)
         else:
-            role = _RANGES.get(key_test.op)
+            role = _RANGE_ROLES.get(key_test.op)
             yield (
                 _equal(key_test.low, key_test.field)
                 if role is None
@@ -171,15 +183,15 @@ def _of_read(pattern: Pattern[..., Any], spec: EntitySpec | None) -> Iterator[Pa
 
 def _equal(source: Source, field: str) -> ParameterUse:
     if isinstance(source, Each):
-        return ParameterUse(source, "many", field)
+        return ParameterUse(source, "lookup", field)
     return ParameterUse(source, "equal", field, certain=not isinstance(source, EveryShard))
 
 
-def _of_change(pattern: Pattern[..., Any], change: ItemWrite) -> Iterator[ParameterUse]:
+def _change_uses(pattern: Pattern[..., Any], change: ItemWrite) -> Iterator[ParameterUse]:
     for field, source in change.key.items():
         yield _equal(source, field)
     for field, source in change.assumed.items():
-        yield ParameterUse(source, "own", field, certain=True)
+        yield ParameterUse(source, "stored", field, certain=True)
     if change.version is not None:
         yield ParameterUse(change.version, "version", pattern.plan.entity.version or "")
     for action in change.actions:
@@ -190,23 +202,23 @@ def _of_change(pattern: Pattern[..., Any], change: ItemWrite) -> Iterator[Parame
             yield ParameterUse(part, "part", action.path.field, nested=True)
 
 
-def _of_condition(condition: Condition | None, *, certain: bool = True) -> Iterator[ParameterUse]:
+def _condition_uses(condition: Condition | None, *, certain: bool = True) -> Iterator[ParameterUse]:
     if condition is None:
         return
     if isinstance(condition, (AndCondition, OrCondition)):
         for part in condition.parts:
-            yield from _of_condition(part, certain=certain and isinstance(condition, AndCondition))
+            yield from _condition_uses(part, certain=certain and isinstance(condition, AndCondition))
     elif isinstance(condition, NotCondition):
-        yield from _of_condition(condition.part, certain=False)
+        yield from _condition_uses(condition.part, certain=False)
     else:
-        yield from _of_comparison(condition, certain=certain)
+        yield from _comparison_uses(condition, certain=certain)
 
 
-_COMPARED: dict[str, Role] = {"=": "equal", "<": "above", "<=": "high", ">": "below", ">=": "low", "<>": "new"}
+_COMPARISON_ROLES: dict[str, Role] = {"=": "equal", "<": "above", "<=": "high", ">": "below", ">=": "low", "<>": "new"}
 
 
-def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[ParameterUse]:
-    first, *others = condition.operands()
+def _comparison_uses(condition: Condition, *, certain: bool) -> Iterator[ParameterUse]:
+    first, *other_operands = condition.operands()
     if not isinstance(first, FieldPath):
         return  # for a size, any number is valid
     within = first.parts[1:]
@@ -215,19 +227,24 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Parameter
         yield ParameterUse(part, "part", first.field)
     if isinstance(condition, CompareCondition):
         yield ParameterUse(
-            others[0], _COMPARED[condition.op], first.field, nested, within, certain and condition.op == "="
+            other_operands[0],
+            _COMPARISON_ROLES[condition.op],
+            first.field,
+            nested,
+            within,
+            certain and condition.op == "=",
         )
     elif isinstance(condition, BetweenCondition):
-        yield ParameterUse(others[0], "low", first.field, nested, within)
-        yield ParameterUse(others[1], "high", first.field, nested, within)
+        yield ParameterUse(other_operands[0], "low", first.field, nested, within)
+        yield ParameterUse(other_operands[1], "high", first.field, nested, within)
     elif isinstance(condition, InCondition):
         yield from (
-            ParameterUse(entity, "listed" if isinstance(entity, Each) else "equal", first.field, nested, within)
-            for entity in others
+            ParameterUse(entity, "allowed" if isinstance(entity, Each) else "equal", first.field, nested, within)
+            for entity in other_operands
         )
-    elif isinstance(condition, FunctionCondition) and others:
+    elif isinstance(condition, FunctionCondition) and other_operands:
         role: Role = "prefix" if condition.name == "begins_with" else "part"
-        yield ParameterUse(others[0], role, first.field, nested, within)
+        yield ParameterUse(other_operands[0], role, first.field, nested, within)
 
 
 class ParameterValues:
@@ -260,74 +277,97 @@ class ParameterValues:
         """Choose a value for each use of a parameter so that the call matches the item `target`. Parameters that
         already have a value keep it.
         """
-        equal = tuple(dict.fromkeys(use.field for use in uses if use.role == "equal" and not use.nested))
+        equal_fields = tuple(dict.fromkeys(use.field for use in uses if use.role == "equal" and not use.nested))
         for use in sorted(uses, key=lambda use: use.role in {"new", "amount"}):
             if use.field in spec.fields:
-                value = _ROLES[use.role](self, spec, target, use, equal, pattern)
+                value = _ROLES[use.role](self, spec, target, use, equal_fields, pattern)
             else:  # the filter tests a field that only another entity of the read has
-                value = self.any(annotation_of(use.source), use.field)
-            if use.role == "part" and use.nested and value in binding.whole.values():
-                value = self.any(str, use.field)  # equal names within one map would overlap
+                value = self.generate(annotation_of(use.source), use.field)
+            if use.role == "part" and use.nested and value in binding.arguments.values():
+                value = self.generate(str, use.field)  # equal names within one map would overlap
             binding.set(use.source.values if isinstance(use.source, Each) else use.source, value)
 
-    def equal(self, spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
+    def equal_value(self, spec: EntitySpec, target: Entity, use: ParameterUse, *_unused: Any) -> Any:
         """Return the value that the item `target` has in the field `use.field`, or generate one if the item has no
         value there.
         """
         value = _value_within(getattr(target, use.field), use)
-        return self.new(spec, target, use) if value is None else value
+        return self.new_value(spec, target, use) if value is None else value
 
-    def own(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
+    def stored_value(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_unused: Any) -> Any:
         """Return the value that the item `target` has in the field `use.field`, even if it is None."""
         return getattr(target, use.field)
 
-    def many(
-        self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], pattern: Pattern[..., Any]
+    def lookup_values(
+        self,
+        spec: EntitySpec,
+        target: Entity,
+        use: ParameterUse,
+        equal_fields: tuple[str, ...],
+        pattern: Pattern[..., Any],
     ) -> Any:
         """Return a list of values for the field `use.field`. The first is the value in the item `target`.
 
-        The others are values in stored items that have the same values as `target` in the fields `equal`.
+        The others are values in stored items that have the same values as `target` in the fields `equal_fields`.
         """
-        alike = self._stored_entities.alike(spec, equal, target)
-        values = list(dict.fromkeys([getattr(target, use.field), *(getattr(entity, use.field) for entity in alike)]))
+        similar_items = self._stored_entities.with_same_values(spec, equal_fields, target)
+        values = list(
+            dict.fromkeys([getattr(target, use.field), *(getattr(entity, use.field) for entity in similar_items)])
+        )
         size = max(1, round(pattern.facts.expected_items or MANY))
         return [values[0], *self._chance.sample(values[1:], min(size - 1, len(values) - 1))]
 
-    def listed(
-        self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
+    def allowed_values(
+        self,
+        spec: EntitySpec,
+        target: Entity,
+        use: ParameterUse,
+        equal_fields: tuple[str, ...],
+        _pattern: Pattern[..., Any],
     ) -> Any:
         """Return a list of values for the field `use.field`, including the value in the item `target`.
 
-        The others are values in stored items that have the same values as `target` in the fields `equal`.
+        The others are values in stored items that have the same values as `target` in the fields `equal_fields`.
         """
-        several = (
+        candidate_values = (
             _value_within(getattr(entity, use.field), use)
-            for entity in (target, *self._stored_entities.alike(spec, equal, target))
+            for entity in (target, *self._stored_entities.with_same_values(spec, equal_fields, target))
         )
-        values = list({repr(value): value for value in several if value is not None}.values())
-        return values[:_LISTED] or [self.any(element_of(annotation_of(use.source.values)), use.field)]
+        values = list({repr(value): value for value in candidate_values if value is not None}.values())
+        return values[:_MAX_ALLOWED_VALUES] or [self.generate(element_of(annotation_of(use.source.values)), use.field)]
 
-    def range(
-        self, spec: EntitySpec, target: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
+    def bound(
+        self,
+        spec: EntitySpec,
+        target: Entity,
+        use: ParameterUse,
+        equal_fields: tuple[str, ...],
+        _pattern: Pattern[..., Any],
     ) -> Any:
         """Return a bound for a range over the field `use.field`, so that the range contains the value in the item
         `target`.
 
         The role of the use is "low", "high", "above" or "below", and determines which bound is returned. If possible,
-        the bound is a value in a stored item that has the same values as `target` in the fields `equal`. For a field
-        with choices, the bound is any choice.
+        the bound is a value in a stored item that has the same values as `target` in the fields `equal_fields`. For a
+        field with choices, the bound is any choice.
         """
-        own = _value_within(getattr(target, use.field), use)
-        if own is None:
-            return self.new(spec, target, use)
+        stored_value = _value_within(getattr(target, use.field), use)
+        if stored_value is None:
+            return self.new_value(spec, target, use)
         choices = spec.fields[use.field].declared.choices
         if choices is not None and not use.nested:
             return self._chance.choice(choices)  # no value lies beyond the choices
         if use.nested:
-            return adjacent_value(own, {"above": 1, "below": -1}.get(use.role, 0))
-        alike = [getattr(entity, use.field) for entity in self._stored_entities.alike(spec, equal, target)]
-        fits = [value for value in alike if value is not None and _FITS[use.role](value, own)]
-        value = self._chance.choice(fits) if fits else adjacent_value(own, {"above": 1, "below": -1}.get(use.role, 0))
+            return adjacent_value(stored_value, {"above": 1, "below": -1}.get(use.role, 0))
+        similar_values = [
+            getattr(entity, use.field) for entity in self._stored_entities.with_same_values(spec, equal_fields, target)
+        ]
+        fits = [value for value in similar_values if value is not None and _FITS[use.role](value, stored_value)]
+        value = (
+            self._chance.choice(fits)
+            if fits
+            else adjacent_value(stored_value, {"above": 1, "below": -1}.get(use.role, 0))
+        )
         return value if self._is_accepted(spec, use, value) else self._within(spec, target, use, fits)
 
     def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
@@ -340,70 +380,70 @@ class ParameterValues:
         accepted = next((value for value in fits if self._is_accepted(spec, use, value)), None)
         if accepted is not None:
             return accepted
-        own = getattr(target, use.field)
-        others = [self.new(spec, target, use) for _ in range(_TRIES)]
-        return next((value for value in others if _FITS[use.role](value, own)), others[0])
+        stored_value = getattr(target, use.field)
+        generated_values = [self.new_value(spec, target, use) for _ in range(_TRIES)]
+        return next((value for value in generated_values if _FITS[use.role](value, stored_value)), generated_values[0])
 
     def _is_accepted(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
         """Return True if a value satisfies the constraints of the parameter and of the field `use.field`."""
         declared = (annotation_of(use.source), annotation_with_limits(spec.fields[use.field].info))
-        return all(_takes(annotation, value) for annotation in declared if annotation is not None)
+        return all(_is_valid(annotation, value) for annotation in declared if annotation is not None)
 
-    def prefix(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
+    def prefix(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_unused: Any) -> Any:
         """Return the first half of the value that the item `target` has in the field `use.field`, or of the value's
         encoded form.
 
         For a datetime field and a date parameter, return the day.
         """
-        value, kind = getattr(target, use.field), without_none(annotation_of(use.source))[0]
-        if kind is str and use.encoded is not None:
+        value, parameter_type = getattr(target, use.field), without_none(annotation_of(use.source))[0]
+        if parameter_type is str and use.encoded is not None:
             value = use.encoded.encode(value)
-        elif kind is date and isinstance(value, datetime):
+        elif parameter_type is date and isinstance(value, datetime):
             value = value.date()
         return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
 
-    def part(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_rest: Any) -> Any:
+    def member(self, _spec: EntitySpec, target: Entity, use: ParameterUse, *_unused: Any) -> Any:
         """Return a part of the value that the item `target` has in the field `use.field`: the start of a string, an
         element of a set or list, or a key of a map.
         """
         value = getattr(target, use.field)
         if isinstance(value, str):
             return value[:5]
-        several = value if isinstance(value, Collection) and not isinstance(value, bytes) else ()
-        members = sorted(several, key=repr) if isinstance(value, (set, frozenset)) else list(several)
-        return self._chance.choice(members) if members else self.any(str, use.field)
+        elements = value if isinstance(value, Collection) and not isinstance(value, bytes) else ()
+        members = sorted(elements, key=repr) if isinstance(value, (set, frozenset)) else list(elements)
+        return self._chance.choice(members) if members else self.generate(str, use.field)
 
-    def version(self, spec: EntitySpec, target: Entity, *_rest: Any) -> Any:
+    def version(self, spec: EntitySpec, target: Entity, *_unused: Any) -> Any:
         """Return the version of the item `target`."""
         return getattr(target, spec.version or "")
 
-    def new(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
+    def new_value(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_unused: Any) -> Any:
         """Generate a value for a parameter whose value a write stores in the field `use.field`.
 
         If the parameter has the same type and constraints as the field, the value is generated like the field's values
         in new items. Otherwise, it is generated for the type of the parameter.
         """
         annotation, info = annotation_of(use.source), spec.fields[use.field].info
-        same = annotation is None or without_none(annotation)[0] == spec.fields[use.field].annotation
+        is_same_type = annotation is None or without_none(annotation)[0] == spec.fields[use.field].annotation
         if get_origin(annotation) is Annotated and list(get_args(annotation)[1:]) != info.metadata:
-            same = False  # the parameter has its own constraints
-        if same and not use.nested:
+            is_same_type = False  # the parameter has its own constraints
+        if is_same_type and not use.nested:
             value = self._entity_generators[spec].value(use.field)
             return self._value_generator.field(spec.model, use.field) if value is None else value
-        return self.any(annotation, use.field)
+        return self.generate(annotation, use.field)
 
-    def amount(self, *_rest: Any) -> Any:
+    def amount(self, *_unused: Any) -> Any:
         """Return 1, as the value of a parameter that is added to a number."""
         return 1
 
-    def any(self, annotation: Any, name: str) -> Any:
+    def generate(self, annotation: Any, name: str) -> Any:
         """Generate a value of the type `annotation`, or a word if `annotation` is None. `name` is the name of the
         parameter or field.
         """
         return self._value_generator.word() if annotation is None else self._value_generator.of_type(annotation, name)
 
 
-def _takes(annotation: Any, value: Any) -> bool:
+def _is_valid(annotation: Any, value: Any) -> bool:
     try:
         TypeAdapter(annotation).validate_python(value)
     except ValidationError:
@@ -422,30 +462,30 @@ def _value_within(value: Any, use: ParameterUse) -> Any:
         elif isinstance(value, Mapping):
             value = next(iter(value.values()), None) if isinstance(part, Param) else value.get(part)
         elif isinstance(value, (list, tuple)):
-            place = 0 if isinstance(part, Param) else part
-            value = value[place] if isinstance(place, int) and place < len(value) else None
+            index = 0 if isinstance(part, Param) else part
+            value = value[index] if isinstance(index, int) and index < len(value) else None
     return value
 
 
 _Draw = Callable[..., Any]
 _ROLES: dict[str, _Draw] = {
-    "equal": ParameterValues.equal,
-    "own": ParameterValues.own,
-    "many": ParameterValues.many,
-    "listed": ParameterValues.listed,
-    "low": ParameterValues.range,
-    "high": ParameterValues.range,
-    "above": ParameterValues.range,
-    "below": ParameterValues.range,
+    "equal": ParameterValues.equal_value,
+    "stored": ParameterValues.stored_value,
+    "lookup": ParameterValues.lookup_values,
+    "allowed": ParameterValues.allowed_values,
+    "low": ParameterValues.bound,
+    "high": ParameterValues.bound,
+    "above": ParameterValues.bound,
+    "below": ParameterValues.bound,
     "prefix": ParameterValues.prefix,
-    "part": ParameterValues.part,
+    "part": ParameterValues.member,
     "version": ParameterValues.version,
-    "new": ParameterValues.new,
+    "new": ParameterValues.new_value,
     "amount": ParameterValues.amount,
 }
 _FITS: dict[str, Callable[[Any, Any], bool]] = {
-    "low": lambda value, own: bool(value <= own),
-    "high": lambda value, own: bool(value >= own),
-    "below": lambda value, own: bool(value < own),
-    "above": lambda value, own: bool(value > own),
+    "low": lambda value, stored: bool(value <= stored),
+    "high": lambda value, stored: bool(value >= stored),
+    "below": lambda value, stored: bool(value < stored),
+    "above": lambda value, stored: bool(value > stored),
 }

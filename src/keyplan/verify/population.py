@@ -32,9 +32,9 @@ from keyplan.design.planning.plan import KeyValue
 from keyplan.design.workload import Distinct, Volume
 from keyplan.verify.values import SampleError
 
-UNSTATED = 100
+DEFAULT_ITEMS = 100
 """The number of items to generate for an entity if the design does not declare how many it has."""
-AT_LEAST = 50
+MIN_ITEMS = 50
 """The minimum number of items to generate for an entity, unless the design declares fewer."""
 
 Owners = Mapping[str, tuple[EntitySpec, int]]
@@ -67,11 +67,11 @@ class Amount:
 def amounts(design: Design, total: int) -> dict[EntitySpec, Amount]:
     """Return how many items of each entity to generate, about `total` items overall."""
     declared = {spec: _declared(spec, design) for spec in design.entities}
-    everything = sum(declared.values())
-    share = min(1.0, total / everything) if everything else 1.0
+    declared_total = sum(declared.values())
+    share = min(1.0, total / declared_total) if declared_total else 1.0
     counts_of = {}
     for spec, count in declared.items():
-        items = max(min(count, AT_LEAST), round(count * share))
+        items = max(min(count, MIN_ITEMS), round(count * share))
         values = {} if spec.volume is None else _values(spec, spec.volume, items)
         counts_of[spec] = Amount(items, None if spec.volume is None else spec.volume.count, values)
     return _with_referenced_counts(counts_of)
@@ -89,8 +89,8 @@ def _possible(spec: EntitySpec) -> int:
     keys = 1
     for name in spec.key.fields:
         choices = spec.fields[name].declared.choices
-        keys *= UNSTATED if choices is None else max(1, len(choices))
-    return min(keys, UNSTATED)
+        keys *= DEFAULT_ITEMS if choices is None else max(1, len(choices))
+    return min(keys, DEFAULT_ITEMS)
 
 
 def _implied_count(spec: EntitySpec, design: Design) -> int | None:
@@ -137,15 +137,15 @@ def _values(spec: EntitySpec, items: Volume, count: int) -> dict[str, int]:
     declared = {name: max(1, number) for name in items.distinct if (number := _number(items, name)) is not None}
     scaled = dict(declared)
     share = count / items.count if items.count else 1.0
-    done: set[str] = set()
+    scaled_fields: set[str] = set()
     for bound in (spec.key, *spec.indexes):
         partition = [name for name in _partition(bound) if name in declared]
-        if not partition or done.intersection(partition):
+        if not partition or scaled_fields.intersection(partition):
             continue
         largest = max(partition, key=declared.__getitem__)
         # At least two: with one value, a query could not read the wrong partition.
         scaled[largest] = max(min(2, declared[largest]), round(declared[largest] * share))
-        done.add(largest)
+        scaled_fields.add(largest)
     return {name: min(number, max(1, count)) for name, number in scaled.items()}
 
 
@@ -158,8 +158,8 @@ def same_type(owner: EntitySpec, stored: StoredField) -> bool:
 
     This is the owner's field with the same name or, if it has no such field, the owner's first key field.
     """
-    own = owner.fields.get(stored.name, owner.fields[owner.key.fields[0]])
-    return bool(own.annotation == stored.annotation)
+    owner_field = owner.fields.get(stored.name, owner.fields[owner.key.fields[0]])
+    return bool(owner_field.annotation == stored.annotation)
 
 
 def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners:
@@ -187,12 +187,22 @@ def _renamed_references(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
     if spec is owner or spec.schema is not owner.schema:
         return
     for bound in (spec.key, *spec.indexes):
-        theirs = owner.key_in(bound.index)
-        for mine, other in zip(bound.partition, () if theirs is None else theirs.partition, strict=False):
-            if other.fields != owner.key.fields or len(mine.fields) != 1 or mine.fields == other.fields:
+        owner_key = owner.key_in(bound.index)
+        for key_attribute, owner_attribute in zip(
+            bound.partition, () if owner_key is None else owner_key.partition, strict=False
+        ):
+            if (
+                owner_attribute.fields != owner.key.fields
+                or len(key_attribute.fields) != 1
+                or key_attribute.fields == owner_attribute.fields
+            ):
                 continue
-            if mine.template is not None and other.template is not None and same_texts(mine.template, other.template):
-                yield mine.fields[0]
+            if (
+                key_attribute.template is not None
+                and owner_attribute.template is not None
+                and same_texts(key_attribute.template, owner_attribute.template)
+            ):
+                yield key_attribute.fields[0]
 
 
 class Keys:
@@ -201,11 +211,11 @@ class Keys:
     def __init__(self, spec: EntitySpec, count: int, draw: Callable[[int], Values]) -> None:
         """Create the keys of `count` items. `draw` generates the key fields of the item with a given number."""
         self.spec, self.names, self._count, self._draw = spec, spec.key.fields, count, draw
-        self.followed = False
+        self.is_referenced = False
         """True if other entities refer to these keys."""
         self._by_number: dict[int, Values] = {}
-        self._taken: set[tuple[Any, ...]] = set()
-        self.having = cache(self._having)
+        self._drawn_keys: set[tuple[Any, ...]] = set()
+        self.grouped_by = cache(self._group_by)
 
     def at(self, number: int) -> Values:
         """Return the key fields of the item with this number.
@@ -215,10 +225,10 @@ class Keys:
         entity = self._by_number.get(number)
         for _ in range(_TRIES if entity is None else 0):
             entity = self._draw(number)
-            if tuple(entity.values()) not in self._taken:
+            if tuple(entity.values()) not in self._drawn_keys:
                 break
         assert entity is not None, "it was known, or drawn"
-        self._taken.add(tuple(entity.values()))
+        self._drawn_keys.add(tuple(entity.values()))
         self._by_number[number] = entity
         return entity
 
@@ -231,7 +241,7 @@ class Keys:
         except SampleError:
             return None
 
-    def _having(self, name: str | None) -> Mapping[Any, Sequence[Values]]:
+    def _group_by(self, name: str | None) -> Mapping[Any, Sequence[Values]]:
         """Return all keys, grouped by the value of the field `name`. If `name` is None, all keys are in one group."""
         by_value = defaultdict(list)
         number = 0
@@ -244,52 +254,54 @@ class Keys:
 class References:
     """The fields of an entity that refer to keys of other entities."""
 
-    def __init__(self, spec: EntitySpec, others: Sequence[Keys], fixed: frozenset[str], chance: Random) -> None:
-        """Find the references of an entity to the keys `others`. The values of the fields `fixed` must not change."""
-        named = [keys for keys in others if not fixed.intersection(keys.names)]
+    def __init__(self, spec: EntitySpec, target_keys: Sequence[Keys], fixed: frozenset[str], chance: Random) -> None:
+        """Find the references of an entity to `target_keys`. The values of the fields `fixed` must not change."""
+        candidates = [keys for keys in target_keys if not fixed.intersection(keys.names)]
         self._targets: list[Keys] = []
-        for keys in sorted(named, key=lambda keys: -len(keys.names)):
+        for keys in sorted(candidates, key=lambda keys: -len(keys.names)):
             if not any(set(keys.names) <= set(larger.names) for larger in self._targets):
                 self._targets.append(keys)
-                keys.followed = True
+                keys.is_referenced = True
         self._spec, self._chance = spec, chance
         self.names = tuple(dict.fromkeys(name for keys in self._targets for name in keys.names))
 
-    def resolve(self, values: Values, number: int, *, settled: Collection[str] = ()) -> Values:
+    def resolve(self, values: Values, number: int, *, fixed: Collection[str] = ()) -> Values:
         """Return field values for an item in which the fields that refer to other entities are replaced with existing
         keys.
 
-        `values` are the generated values, and `number` is the number of the item. The values of the fields `settled`
+        `values` are the generated values, and `number` is the number of the item. The values of the fields `fixed`
         are not changed.
         """
-        settled = set(settled)
-        own = set(self._spec.key.fields)
+        fixed = set(fixed)
+        key_names = set(self._spec.key.fields)
         for target in self._targets:
-            if own < set(target.names):
-                settled |= own  # that key belongs to the item; otherwise many items would have one key
+            if key_names < set(target.names):
+                fixed |= key_names  # that key belongs to the item; otherwise many items would have one key
             if all(values[name] is not None for name in target.names):
-                candidates = self._candidates(target, values, settled, number)
+                candidates = self._candidates(target, values, fixed, number)
                 if candidates:
                     values = {**values, **self._chance.choice(candidates)}
-                    settled.update(target.names)
+                    fixed.update(target.names)
         return values
 
-    def _candidates(self, target: Keys, values: Values, settled: Collection[str], number: int) -> Sequence[Values]:
+    def _candidates(self, target: Keys, values: Values, fixed: Collection[str], number: int) -> Sequence[Values]:
         """Return the keys of `target` to which an item can refer.
 
         If each item must refer to a different key, this is the key with the item's number. Otherwise, these are the
         keys with the values that the item must keep, or all keys if the item need not keep any.
         """
-        once = (self._spec.key.fields, *(rule.fields for rule in self._spec.uniques))
-        if any(set(target.names) == set(names) for names in once):  # one for each item, so their numbers are equal
+        unique_keys = (self._spec.key.fields, *(rule.fields for rule in self._spec.uniques))
+        if any(
+            set(target.names) == set(names) for names in unique_keys
+        ):  # one for each item, so their numbers are equal
             key = target.find(number)
             return [] if key is None else [key]
-        before = [name for name in target.names if name in settled]
-        entities = before[0] if before else self._fixed_field(target)
-        alike = target.having(entities).get(None if entities is None else values[entities], [])
-        if before:
-            return [key for key in alike if all(key[name] == values[name] for name in before)]
-        return alike or target.having(None).get(None, [])
+        fixed_names = [name for name in target.names if name in fixed]
+        group_field = fixed_names[0] if fixed_names else self._fixed_field(target)
+        matching_keys = target.grouped_by(group_field).get(None if group_field is None else values[group_field], [])
+        if fixed_names:
+            return [key for key in matching_keys if all(key[name] == values[name] for name in fixed_names)]
+        return matching_keys or target.grouped_by(None).get(None, [])
 
     def _fixed_field(self, target: Keys) -> str | None:
         """Return the field whose value in the item must not change when a key of `target` is chosen, or None if any key
@@ -314,12 +326,12 @@ def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[
     """
     referenced: dict[EntitySpec, list[EntitySpec]] = {spec: [] for spec in counts}
 
-    def leads(spec: EntitySpec, to: EntitySpec) -> bool:
-        return spec is to or any(leads(other, to) for other in referenced[spec])
+    def refers(spec: EntitySpec, target: EntitySpec) -> bool:
+        return spec is target or any(refers(other, target) for other in referenced[spec])
 
     for spec in sorted(counts, key=lambda spec: (len(spec.key.fields), counts[spec])):
         for other in counts:
-            if len(other.key.fields) > 1 and _has_key_fields(spec, other) and not leads(other, spec):
+            if len(other.key.fields) > 1 and _has_key_fields(spec, other) and not refers(other, spec):
                 referenced[spec].append(other)
     return referenced
 
@@ -341,26 +353,29 @@ class AlignedPart:
     literal: str | None = None
     encoded: BoundPlaceholder | None = None
     """The placeholder of the field in the entity's key template."""
-    written: BoundPlaceholder | None = None
+    text_placeholder: BoundPlaceholder | None = None
     """The placeholder of the parameter in the key's text, or None if the text has literal characters there."""
-    closed: bool = True
+    is_complete: bool = True
     """True if the whole value is compared, because the text continues after it or the entity's key ends there."""
 
     @property
     def is_part(self) -> bool:
         """Return True if a date or datetime is compared with a parameter of a different type, such as a string."""
-        if self.written is None or self.encoded is None:
+        if self.text_placeholder is None or self.encoded is None:
             return False
-        return self.encoded.field.type in {date, datetime} and self.written.field.type is not self.encoded.field.type
+        return (
+            self.encoded.field.type in {date, datetime}
+            and self.text_placeholder.field.type is not self.encoded.field.type
+        )
 
 
-def align(template: BoundTemplate, written: KeyValue) -> list[AlignedPart] | None:
+def align(template: BoundTemplate, key_value: KeyValue) -> list[AlignedPart] | None:
     """Compare a key that a pattern specifies as text with an entity's template.
 
     Return each field with the corresponding part of the text, or None if no key of the entity can start with the text.
     """
-    assert written.template is not None, "written texts are templates"
-    return _Alignment(template.parts, written.template.parts, written).pairs()
+    assert key_value.template is not None, "written texts are templates"
+    return _Alignment(template.parts, key_value.template.parts, key_value).pairs()
 
 
 class _Alignment:
@@ -368,67 +383,75 @@ class _Alignment:
     right.
     """
 
-    def __init__(self, own: Sequence[BoundPart], written_parts: Sequence[BoundPart], written: KeyValue) -> None:
-        self._own, self._written, self._sources = list(own), list(written_parts), written.sources
+    def __init__(
+        self, template_parts: Sequence[BoundPart], text_parts: Sequence[BoundPart], key_value: KeyValue
+    ) -> None:
+        self._template_parts, self._text_parts, self._sources = (
+            list(template_parts),
+            list(text_parts),
+            key_value.sources,
+        )
 
     def pairs(self) -> list[AlignedPart] | None:
         """Return each field with the corresponding part of the text, or None if the template and the text
         do not match.
         """
         aligned: list[AlignedPart] = []
-        while self._written:
-            if not self._own:
+        while self._text_parts:
+            if not self._template_parts:
                 return None
-            first, written = self._own[0], self._written[0]
-            if isinstance(first, Text):
-                if not isinstance(written, Text) or not self._letters(first.text, written.text):
+            template_part, text_part = self._template_parts[0], self._text_parts[0]
+            if isinstance(template_part, Text):
+                if not isinstance(text_part, Text) or not self._skip_common_text(template_part.text, text_part.text):
                     return None
-            elif isinstance(written, Text):
-                pair = self._literal(first, written.text)
+            elif isinstance(text_part, Text):
+                pair = self._literal(template_part, text_part.text)
                 if pair is None:
                     return None
                 aligned.append(pair)
             else:
-                self._own.pop(0)
-                self._written.pop(0)
+                self._template_parts.pop(0)
+                self._text_parts.pop(0)
                 aligned.append(
                     AlignedPart(
-                        first.name,
-                        self._sources[written.name],
-                        encoded=first,
-                        written=written,
-                        closed=self._is_closed(),
+                        template_part.name,
+                        self._sources[text_part.name],
+                        encoded=template_part,
+                        text_placeholder=text_part,
+                        is_complete=self._ends_value(),
                     )
                 )
         return aligned
 
-    def _is_closed(self) -> bool:
-        return bool(self._written) or not self._own
+    def _ends_value(self) -> bool:
+        return bool(self._text_parts) or not self._template_parts
 
-    def _letters(self, own: str, written: str) -> bool:
+    def _skip_common_text(self, template_text: str, key_text: str) -> bool:
         """Compare a literal text in the template with one in the key. If one starts with the other, skip the common
         characters in both and return True. Otherwise, return False.
         """
-        length = min(len(own), len(written))
-        if own[:length] != written[:length]:
+        length = min(len(template_text), len(key_text))
+        if template_text[:length] != key_text[:length]:
             return False
-        self._shorten(self._own, own, length)
-        self._shorten(self._written, written, length)
+        self._shorten(self._template_parts, template_text, length)
+        self._shorten(self._text_parts, key_text, length)
         return True
 
-    def _literal(self, placeholder: BoundPlaceholder, written: str) -> AlignedPart | None:
+    def _literal(self, placeholder: BoundPlaceholder, text: str) -> AlignedPart | None:
         """Return the field of a placeholder with the literal characters at its position in the key, or None if the key
         has no characters there.
 
         The characters end at the delimiter that follows the placeholder in the template.
         """
-        self._own.pop(0)
-        end = written.find(placeholder.delimiter) if placeholder.delimiter else -1
-        value = written if end < 0 else written[:end]
+        self._template_parts.pop(0)
+        end = text.find(placeholder.delimiter) if placeholder.delimiter else -1
+        value = text if end < 0 else text[:end]
         if not value:
             return None
-        self._shorten(self._written, written, len(value))
-        return AlignedPart(placeholder.name, literal=value, encoded=placeholder, closed=end >= 0 or not self._own)
+        self._shorten(self._text_parts, text, len(value))
+        return AlignedPart(
+            placeholder.name, literal=value, encoded=placeholder, is_complete=end >= 0 or not self._template_parts
+        )
 
     @staticmethod
     def _shorten(parts: list[BoundPart], text: str, length: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from keyplan.cost.figures import figure_table, wrapped
 from keyplan.cost.units import ConsumedUnits, average
-from keyplan.verify.claims import JudgedClaim
+from keyplan.verify.claims import ClaimResult
 
 Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
 """The kind of a discrepancy.
@@ -53,7 +53,7 @@ class PatternResult:
     predicted: tuple[ConsumedUnits, ...]
     """The predicted capacity units of each call."""
     measured: tuple[ConsumedUnits, ...]
-    claims: tuple[JudgedClaim, ...]
+    claims: tuple[ClaimResult, ...]
     problems: tuple[Discrepancy, ...]
 
     @property
@@ -71,7 +71,7 @@ class VerificationReport:
     seed: int
     tables: tuple[TableResult, ...]
     patterns: tuple[PatternResult, ...]
-    claims: tuple[JudgedClaim, ...]
+    claims: tuple[ClaimResult, ...]
     """The claims about the whole design, with the verdicts on them."""
     notes: tuple[str, ...]
     incomplete: str = ""
@@ -86,9 +86,9 @@ class VerificationReport:
             yield from ((table.name, problem) for problem in table.problems)
         for pattern in self.patterns:
             yield from ((pattern.name, problem) for problem in pattern.problems)
-        for judged in self.claims:
-            if judged.standing == "fails":
-                yield self.design, claim_problem(judged)
+        for claim_result in self.claims:
+            if claim_result.standing == "fails":
+                yield self.design, claim_problem(claim_result)
 
     @property
     def failed(self) -> bool:
@@ -96,10 +96,10 @@ class VerificationReport:
         return any(True for _ in self.problems)
 
 
-def claim_problem(judged: JudgedClaim) -> Discrepancy:
+def claim_problem(claim_result: ClaimResult) -> Discrepancy:
     """Return a discrepancy for a claim that the verification refuted."""
-    source = f" ({judged.claim.source})" if judged.claim.source else ""
-    return Discrepancy("claim", f'"{judged.claim.text}"{source}: {judged.reason}')
+    source = f" ({claim_result.claim.source})" if claim_result.claim.source else ""
+    return Discrepancy("claim", f'"{claim_result.claim.text}"{source}: {claim_result.reason}')
 
 
 def as_json(report: VerificationReport) -> dict[str, Any]:
@@ -133,9 +133,14 @@ def _pattern(result: PatternResult) -> dict[str, Any]:
     }
 
 
-def _claim(judged: JudgedClaim) -> dict[str, str]:
-    claim = judged.claim
-    return {"text": claim.text, "source": claim.source, "standing": judged.standing, "reason": judged.reason}
+def _claim(claim_result: ClaimResult) -> dict[str, str]:
+    claim = claim_result.claim
+    return {
+        "text": claim.text,
+        "source": claim.source,
+        "standing": claim_result.standing,
+        "reason": claim_result.reason,
+    }
 
 
 def as_text(report: VerificationReport) -> str:
@@ -151,13 +156,13 @@ def _lines(report: VerificationReport) -> Iterator[str]:
     for name, problem in problems:
         yield wrapped(f"{name}: {problem.kind}: {problem.text}")
     for result in report.patterns:
-        for judged in result.claims:
-            if judged.standing == "unproved":
-                yield wrapped(f'{result.name}: "{judged.claim.text}" unproved: {judged.reason}')
-    for judged in report.claims:
-        if judged.standing != "fails":
-            word = "unproved" if judged.standing == "unproved" else "holds"
-            yield wrapped(f'{report.design}: "{judged.claim.text}" {word}: {judged.reason}')
+        for claim_result in result.claims:
+            if claim_result.standing == "unproved":
+                yield wrapped(f'{result.name}: "{claim_result.claim.text}" unproved: {claim_result.reason}')
+    for claim_result in report.claims:
+        if claim_result.standing != "fails":
+            word = "unproved" if claim_result.standing == "unproved" else "holds"
+            yield wrapped(f'{report.design}: "{claim_result.claim.text}" {word}: {claim_result.reason}')
     for note in report.notes:
         yield wrapped(f"note: {note}")
     if report.incomplete:
@@ -182,7 +187,7 @@ def _row(result: PatternResult) -> tuple[str, ...]:
     measured ones, and the claims.
     """
     notes = [f"predicted {_units(result.predicted)}"] if _units(result.predicted) != _units(result.measured) else []
-    notes += [f"claimed {judged.claim.text}" for judged in result.claims]
+    notes += [f"claimed {claim_result.claim.text}" for claim_result in result.claims]
     if not result.calls:
         return (result.name, "", "", "", "", _verdict(result), *notes)
     figures = (str(result.calls), f"{result.evaluated:,.1f}", f"{result.returned:,.1f}", _units(result.measured))
@@ -199,13 +204,13 @@ def _units(calls: tuple[ConsumedUnits, ...]) -> str:
     if mean.reads:
         parts.append(f"{mean.reads:,.4g} RCU")
     if mean.writes:
-        of_indexes = sum(units for place, units in mean.write.items() if "/" in place)
-        parts.append(f"{mean.writes:,.4g} WCU" + (f" ({of_indexes:,.4g})" if of_indexes else ""))
+        index_units = sum(units for resource, units in mean.write.items() if "/" in resource)
+        parts.append(f"{mean.writes:,.4g} WCU" + (f" ({index_units:,.4g})" if index_units else ""))
     return " + ".join(parts) or "0"
 
 
 def _verdict(result: PatternResult) -> str:
-    standings = {judged.standing for judged in result.claims}
+    standings = {claim_result.standing for claim_result in result.claims}
     if result.verdict == "OK" and "unproved" in standings:
         return "OK, claim unproved"
     if result.verdict == "OK" and "less" in standings:
@@ -214,8 +219,8 @@ def _verdict(result: PatternResult) -> str:
 
 
 def _summary(report: VerificationReport, problems: int) -> str:
-    run = sum(1 for pattern in report.patterns if pattern.calls)
-    fine = sum(1 for pattern in report.patterns if not pattern.problems)
-    what = "1 problem" if problems == 1 else f"{problems} problems"
-    ends = what if problems else "no problems"
-    return f"{run} of {len(report.patterns)} patterns run, {fine} passed: {ends}"
+    run_count = sum(1 for pattern in report.patterns if pattern.calls)
+    passed_count = sum(1 for pattern in report.patterns if not pattern.problems)
+    problems_text = "1 problem" if problems == 1 else f"{problems} problems"
+    outcome = problems_text if problems else "no problems"
+    return f"{run_count} of {len(report.patterns)} patterns run, {passed_count} passed: {outcome}"

@@ -33,7 +33,7 @@ from keyplan.engine.engine import Engine
 from keyplan.errors import KeyplanError, ServiceError
 from keyplan.verify.answers import difference, entities_in, meaning_of
 from keyplan.verify.arguments import ArgumentGenerator
-from keyplan.verify.claims import MeasuredPattern, judge, judge_of_design, undeclared_numbers
+from keyplan.verify.claims import MeasuredPattern, judge, judge_design_claim, undeclared_numbers
 from keyplan.verify.generate import EntityGenerator, generators
 from keyplan.verify.model import Exchange, ModelTable, Recorder, StoredEntities, canonical, sentinels_of
 from keyplan.verify.predict import predict
@@ -50,7 +50,7 @@ ITEMS = 4000
 """The default number of items to generate in total."""
 READS, WRITES, SCANS = 20, 10, 2
 """The number of calls of each pattern that reads, writes or scans."""
-MOST_ITEMS = 10_000
+MAX_ITEMS = 10_000
 """The maximum total number of items in all calls to one pattern. Patterns with many items per call are called fewer
 times.
 """
@@ -85,7 +85,7 @@ def load(
     schemas: dict[str, Schema] = {}
     results = []
     total_items = sum(generator.amount.count for generator in entity_generators.values())
-    done = 0
+    loaded_count = 0
     for table in design.tables:
         problems = _create(table, recorder)
         loaded: list[tuple[str, int, int | None]] = []
@@ -96,12 +96,12 @@ def load(
             for spec in table.entities:
                 try:
                     for count in _fill(spec, entity_generators[spec], recorder, stored_entities):
-                        progress(spec.name, done + count, total_items)
+                        progress(spec.name, loaded_count + count, total_items)
                         if is_over():
                             break
                 except (SampleError, ServiceError, TemplateError, MissingField) as error:
                     problems.append(Discrepancy("failed", f"{spec.name} could not be loaded in full: {error}"))
-                done += len(stored_entities.all(spec))
+                loaded_count += len(stored_entities.all(spec))
                 loaded.append((spec.name, len(stored_entities.all(spec)), entity_generators[spec].amount.declared))
         results.append(TableResult(table.name, tuple(loaded), tuple(problems)))
     return LoadedTables(schemas, tuple(results))
@@ -130,19 +130,19 @@ def _fill(
     spec: EntitySpec, generator: EntityGenerator, recorder: Recorder, stored_entities: StoredEntities
 ) -> Iterator[int]:
     """Write the generated items of an entity in batches. After each batch, yield how many items have been generated."""
-    waiting: list[Item] = []
+    batch: list[Item] = []
     try:
-        for number, entity in enumerate(generator.all(), 1):
+        for number, entity in enumerate(generator.make_all(), 1):
             if stored_entities.exists(spec, entity):
                 continue  # another entity has the same key: only one of them can be stored
             stored_entities.add(spec, entity)
-            waiting += [item_builder(spec).item(entity), *sentinels_of(spec, entity)]
-            if len(waiting) >= limits.BATCH_WRITE_ITEMS:
-                _write(spec.schema.name, waiting, recorder)
-                waiting = []
+            batch += [item_builder(spec).item(entity), *sentinels_of(spec, entity)]
+            if len(batch) >= limits.BATCH_WRITE_ITEMS:
+                _write(spec.schema.name, batch, recorder)
+                batch = []
                 yield number
     finally:
-        _write(spec.schema.name, waiting, recorder)  # even if no more items can be generated
+        _write(spec.schema.name, batch, recorder)  # even if no more items can be generated
 
 
 def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stored_entities: StoredEntities) -> None:
@@ -171,7 +171,7 @@ def _write(table: str, items: list[Item], recorder: Recorder) -> None:
         model_table.put(item, canonical(item))
 
 
-def ignore_progress(_what: str, _done: int, _total: int) -> None:
+def ignore_progress(_name: str, _completed: int, _total: int) -> None:
     """Do nothing. This is the default callback for progress."""
 
 
@@ -196,26 +196,39 @@ def verify(
     and the total number of calls. After `seconds`, loading stops and no more calls are started. Patterns that were not
     called are reported as not run, and the report's `incomplete` lists them.
     """
-    ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
+    deadline_s = None if seconds is None else _CLOCK.monotonic() + seconds
     patterns = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
     prices = book or shipped_book()
     month = estimate(design, prices)  # before data is generated, because a price book may be incomplete
     value_generator = ValueGenerator(seed, START_S)
     with closing(Engine.memory(clock=ManualClock(START_S, seed))) as engine:
         run = _Run(
-            design, Recorder(engine), StoredEntities(design.entities), value_generator, items, progress, running, ends_s
+            design,
+            Recorder(engine),
+            StoredEntities(design.entities),
+            value_generator,
+            items,
+            progress,
+            running,
+            deadline_s,
         )
-        results = {name: run.pattern(name) for name in sorted(patterns, key=_turn)}
+        results = {name: run.pattern(name) for name in sorted(patterns, key=_run_group)}
         incomplete = "" if seconds is None else run.incomplete(patterns, seconds)
-    reads = [read for read in patterns if read.plan.reading and not all_faults(read.plan)]
-    long = [(read.name, pages(read)) for read in reads]
-    assumed = {read.name: numbers for read in reads if (numbers := undeclared_numbers(expected(read).guesses))}
+    reads = [
+        read_pattern for read_pattern in patterns if read_pattern.plan.reading and not all_faults(read_pattern.plan)
+    ]
+    pages_by_read = [(read_pattern.name, pages(read_pattern)) for read_pattern in reads]
+    assumed = {
+        read_pattern.name: numbers
+        for read_pattern in reads
+        if (numbers := undeclared_numbers(expected(read_pattern).guesses))
+    }
     return VerificationReport(
         design=design.name,
         seed=seed,
         tables=run.loaded.results,
         patterns=tuple(results[name] for name in patterns),
-        claims=tuple(judge_of_design(claim, month, prices, long, assumed) for claim in design.claims)
+        claims=tuple(judge_design_claim(claim, month, prices, pages_by_read, assumed) for claim in design.claims)
         if not pattern
         else (),
         notes=tuple(_notes(run.loaded)),
@@ -223,7 +236,7 @@ def verify(
     )
 
 
-def _turn(pattern: Pattern[..., Any]) -> int:
+def _run_group(pattern: Pattern[..., Any]) -> int:
     """Return the position of a pattern's group in the order in which patterns run: reads, then writes that change the
     generated data, then deletes.
     """
@@ -252,32 +265,39 @@ class _Run:
     items: int
     progress: Progress
     running: Progress
-    ends_s: float | None
+    deadline_s: float | None
     """The time on the monotonic clock, in seconds, after which loading stops and no call is started, or None."""
     loaded: LoadedTables = field(init=False)
     _loading_ended: bool = field(init=False, default=False)
-    cut: dict[str, tuple[int, int]] = field(default_factory=dict)
+    limited_calls: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The patterns that the time limit stopped, each with the number of calls made and the number of calls planned."""
 
     def __post_init__(self) -> None:
-        made_by = generators(self.design, self.items, self.value_generator)
+        generators_by_spec = generators(self.design, self.items, self.value_generator)
         self.loaded = load(
-            self.design, made_by, self.recorder, self.stored_entities, self.progress, is_over=self._ends_loading
+            self.design,
+            generators_by_spec,
+            self.recorder,
+            self.stored_entities,
+            self.progress,
+            is_over=self._check_loading_ended,
         )
-        self._to_load = sum(generator.amount.count for generator in made_by.values())
-        self._argument_generator = ArgumentGenerator(self.stored_entities, made_by, self.value_generator, self._store)
-        self._scaled = {spec for spec, generator in made_by.items() if generator.amount.scaled}
+        self._to_load = sum(generator.amount.count for generator in generators_by_spec.values())
+        self._argument_generator = ArgumentGenerator(
+            self.stored_entities, generators_by_spec, self.value_generator, self._store
+        )
+        self._scaled = {spec for spec, generator in generators_by_spec.items() if generator.amount.scaled}
         clock = self.recorder.engine.clock
         context = Context(clock=clock, cursor_key=b"verify", retries=Retries(attempts=3))
         context.tables.update(self.loaded.schemas.values())
         self._connection = Connection(self.recorder, context)
 
-    def _ends_loading(self) -> bool:
+    def _check_loading_ended(self) -> bool:
         self._loading_ended = self._is_over()
         return self._loading_ended
 
     def _is_over(self) -> bool:
-        return self.ends_s is not None and _CLOCK.monotonic() >= self.ends_s
+        return self.deadline_s is not None and _CLOCK.monotonic() >= self.deadline_s
 
     def incomplete(self, patterns: Sequence[Pattern[..., Any]], seconds: float) -> str:
         """Return a sentence about the items that were not loaded and the calls that were not made because of the time
@@ -287,11 +307,13 @@ class _Run:
         loaded = sum(count for table in self.loaded.results for _, count, _ in table.loaded)
         if self._loading_ended and loaded < self._to_load:
             parts.append(f"loaded {loaded:,} of about {self._to_load:,} items")
-        cut = {pattern.name: self.cut[pattern.name] for pattern in patterns if pattern.name in self.cut}
-        if absent := [name for name, (calls, _) in cut.items() if not calls]:
-            parts.append(f"not verified: {', '.join(absent)}")
-        if short := [f"{name} ({calls} of {of})" for name, (calls, of) in cut.items() if calls]:
-            parts.append(f"with fewer calls: {', '.join(short)}")
+        limited = {
+            pattern.name: self.limited_calls[pattern.name] for pattern in patterns if pattern.name in self.limited_calls
+        }
+        if uncalled := [name for name, (calls, _) in limited.items() if not calls]:
+            parts.append(f"not verified: {', '.join(uncalled)}")
+        if shortened := [f"{name} ({calls} of {planned})" for name, (calls, planned) in limited.items() if calls]:
+            parts.append(f"with fewer calls: {', '.join(shortened)}")
         return f"the time limit of {seconds:g} seconds was reached; {'; '.join(parts)}" if parts else ""
 
     def _store(self, spec: EntitySpec, entity: Entity) -> None:
@@ -300,18 +322,18 @@ class _Run:
     def pattern(self, pattern: Pattern[..., Any]) -> PatternResult:
         """Call one pattern several times and return its measurements and discrepancies."""
         problems = [Discrepancy("not run", fault_text(fault)) for fault in all_faults(pattern.plan)]
-        needed = [part.schema for part in pattern.plan.steps or (pattern.plan,)]
-        missing = [schema for schema in needed if self.loaded.schemas.get(schema.name) is not schema]
+        required_schemas = [step.schema for step in pattern.plan.steps or (pattern.plan,)]
+        missing_schemas = [schema for schema in required_schemas if self.loaded.schemas.get(schema.name) is not schema]
         problems += [
-            Discrepancy("not run", f"table {schema.name} {self._missing_reason(schema)}") for schema in missing
+            Discrepancy("not run", f"table {schema.name} {self._missing_reason(schema)}") for schema in missing_schemas
         ]
         if problems:
             return self._result(pattern, [], tuple(dict.fromkeys(problems)))
-        runs: list[_Call] = []
-        calls = _calls(pattern)
+        runs: list[_CallResult] = []
+        calls = _call_count(pattern)
         for number in range(calls):
             if self._is_over():
-                self.cut[pattern.name] = number, calls
+                self.limited_calls[pattern.name] = number, calls
                 problems += [] if runs else [Discrepancy("not run", "the time limit was reached")]
                 break
             self.running(pattern.name, number, calls)
@@ -322,46 +344,50 @@ class _Run:
                 problems.append(Discrepancy("failed", f"{type(error).__name__}: {error}"))
                 break
         problems += _first_problem([run.defect for run in runs], "defect", len(runs))
-        problems += _first_problem([run.wrong for run in runs], "wrong", len(runs))
-        if pattern.plan.reading and runs and not problems and not any(run.found for run in runs):
+        problems += _first_problem([run.wrong_result for run in runs], "wrong", len(runs))
+        if pattern.plan.reading and runs and not problems and not any(run.total_returned for run in runs):
             problems += self._always_empty(pattern, len(runs))
         return self._result(pattern, runs, tuple(problems))
 
     def _missing_reason(self, schema: Schema) -> str:
-        own = any(table.schema is schema for table in self.design.tables)
-        return "cannot be created" if own else f"is not of this design: import it into the module of {self.design.name}"
+        is_declared = any(table.schema is schema for table in self.design.tables)
+        return (
+            "cannot be created"
+            if is_declared
+            else f"is not of this design: import it into the module of {self.design.name}"
+        )
 
-    def _call(self, pattern: Pattern[..., Any]) -> _Call:
+    def _call(self, pattern: Pattern[..., Any]) -> _CallResult:
         plan, arguments = pattern.plan, self._argument_generator.draw(pattern)
         call = pattern(**arguments)
         self.recorder.pop_exchanges()
-        listing = plan.operation in {"Query", "Scan"} and plan.select == "all" and plan.limit is None
-        read = self._connection.all if listing and plan.page_size is None else self._connection.run
-        result: Any = read(call)
+        is_list = plan.operation in {"Query", "Scan"} and plan.select == "all" and plan.limit is None
+        run_call = self._connection.all if is_list and plan.page_size is None else self._connection.run
+        result: Any = run_call(call)
         exchanges = self.recorder.pop_exchanges()
         with_time = {**arguments, NOW: int(self.value_generator.now_s)}
-        call_result = _Call(measured=total(exchange.consumed for exchange in exchanges))
-        self._hold_against_prediction(call_result, pattern, exchanges)
+        call_result = _CallResult(measured=total(exchange.consumed for exchange in exchanges))
+        self._compare_with_prediction(call_result, pattern, exchanges)
         if plan.reading:
             # A call with a page size costs one page. Its result is correct if the results of all pages are.
-            entities = self._connection.all(call) if listing and plan.page_size is not None else result
-            call_result.returned, call_result.found = _count(result), _count(entities)
-            call_result.wrong = difference(
+            entities = self._connection.all(call) if is_list and plan.page_size is not None else result
+            call_result.returned, call_result.total_returned = _count(result), _count(entities)
+            call_result.wrong_result = difference(
                 pattern, self.stored_entities, with_time, entities, int(self.value_generator.now_s)
             )
         else:
             call_result.returned = call_result.evaluated
-            call_result.wrong = self._written(exchanges)
+            call_result.wrong_result = self._check_writes(exchanges)
         return call_result
 
-    def _hold_against_prediction(
-        self, call_result: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange]
+    def _compare_with_prediction(
+        self, call_result: _CallResult, pattern: Pattern[..., Any], exchanges: Sequence[Exchange]
     ) -> None:
         for exchange in exchanges:
             prediction = predict(exchange, pattern.plan, self.recorder.model_tables)
             call_result.predicted += prediction.consumed
-            beside = "BatchGetItem" if pattern.plan.hydrated else None if pattern.plan.reading else "GetItem"
-            if exchange.operation != beside:  # otherwise, another request of the call counts its items
+            extra_operation = "BatchGetItem" if pattern.plan.hydrated else None if pattern.plan.reading else "GetItem"
+            if exchange.operation != extra_operation:  # otherwise, another request of the call counts its items
                 call_result.evaluated += prediction.evaluated
             if prediction.consumed != exchange.consumed:
                 call_result.defect = (
@@ -373,10 +399,10 @@ class _Run:
                 call_result.defect = (
                     f"{exchange.operation} read {scanned} items, but {prediction.evaluated} were predicted"
                 )
-            if prediction.more is not None and prediction.more != ("LastEvaluatedKey" in exchange.answer):
+            if prediction.has_more is not None and prediction.has_more != ("LastEvaluatedKey" in exchange.answer):
                 call_result.defect = f"{exchange.operation} ended a page at an unexpected item"
 
-    def _written(self, exchanges: Sequence[Exchange]) -> str | None:
+    def _check_writes(self, exchanges: Sequence[Exchange]) -> str | None:
         """Update the stored objects with the writes of recorded requests.
 
         Return a message if the key attributes of a written item do not match its fields, otherwise None.
@@ -395,12 +421,12 @@ class _Run:
             return []
         counts = ", ".join(f"{count:,} {name}" for name, count in stored.items())
         reads = [f"{key_test.field} = {key_test.low!r}" for key_test in meaning.key_tests if key_test.op == "reads"]
-        why = f": no key can be like {meaning.unlike[0]!r}" if meaning.unlike else ""
-        why = why or (f": none has {' and '.join(reads)}" if reads else "")
-        return [Discrepancy("wrong", f"returned no items in {calls} calls for stored items ({counts}){why}")]
+        reason = f": no key can be like {meaning.unmatched_texts[0]!r}" if meaning.unmatched_texts else ""
+        reason = reason or (f": none has {' and '.join(reads)}" if reads else "")
+        return [Discrepancy("wrong", f"returned no items in {calls} calls for stored items ({counts}){reason}")]
 
     def _result(
-        self, pattern: Pattern[..., Any], runs: Sequence[_Call], problems: tuple[Discrepancy, ...]
+        self, pattern: Pattern[..., Any], runs: Sequence[_CallResult], problems: tuple[Discrepancy, ...]
     ) -> PatternResult:
         plan = pattern.plan
         claims = tuple(judge(claim, self._figures(pattern, runs)) for claim in pattern.facts.claims) if runs else ()
@@ -418,56 +444,60 @@ class _Run:
             problems=(*problems, *failures),
         )
 
-    def _figures(self, pattern: Pattern[..., Any], runs: Sequence[_Call]) -> MeasuredPattern:
+    def _figures(self, pattern: Pattern[..., Any], runs: Sequence[_CallResult]) -> MeasuredPattern:
         plan = pattern.plan
-        decided = plan.operation in {"Query", "Scan"} and _grows(pattern) and self._scaled.intersection(plan.entities)
+        is_scaled = (
+            plan.operation in {"Query", "Scan"}
+            and _cost_grows_with_table(pattern)
+            and self._scaled.intersection(plan.entities)
+        )
         mean = average([run.measured for run in runs])
         return MeasuredPattern(
             reads=tuple(run.measured.reads for run in runs),
             writes=tuple(run.measured.writes for run in runs),
             items=sum(run.evaluated for run in runs) / len(runs),
             split=mean.text(),
-            at_scale=expected(pattern).units.read if decided else None,
+            at_scale=expected(pattern).units.read if is_scaled else None,
             pages=pages(pattern),
             assumed=undeclared_numbers(expected(pattern).guesses),
         )
 
 
 @dataclass
-class _Call:
+class _CallResult:
     """The measurements of one call to a pattern."""
 
     measured: ConsumedUnits
     predicted: ConsumedUnits = field(default_factory=ConsumedUnits)
     evaluated: float = 0
     returned: float = 0
-    found: float = 0
+    total_returned: float = 0
     """The number of results on all pages of the call."""
     defect: str | None = None
-    wrong: str | None = None
+    wrong_result: str | None = None
 
 
 def _count(result: Any) -> int:
     return result if isinstance(result, int) else len(entities_in(result))
 
 
-def _calls(pattern: Pattern[..., Any]) -> int:
+def _call_count(pattern: Pattern[..., Any]) -> int:
     if not pattern.parameters:
         return 1
     if pattern.plan.operation == "Scan":
         return SCANS
     calls = READS if pattern.plan.reading else WRITES
-    return max(1, min(calls, int(MOST_ITEMS // _items_of_call(pattern))))
+    return max(1, min(calls, int(MAX_ITEMS // _items_of_call(pattern))))
 
 
 def _items_of_call(pattern: Pattern[..., Any]) -> float:
     """Return the declared number of items that a call reads or writes."""
     plan = pattern.plan
-    several = plan.operation == "BatchWriteItem" or plan.walk is not None or any(plan.repeats)
-    return max(1.0, pattern.facts.expected_items or 1.0) if several else 1.0
+    has_many_items = plan.operation == "BatchWriteItem" or plan.walk is not None or any(plan.repeats)
+    return max(1.0, pattern.facts.expected_items or 1.0) if has_many_items else 1.0
 
 
-def _grows(pattern: Pattern[..., Any]) -> bool:
+def _cost_grows_with_table(pattern: Pattern[..., Any]) -> bool:
     """Return True if a read has no partition key or a constant one, so that its cost grows with the table."""
     key = pattern.plan.key
     if key is None:
@@ -485,5 +515,5 @@ def _first_problem(texts: Sequence[str | None], kind: Any, calls: int) -> list[D
     problems = [text for text in texts if text is not None]
     if not problems:
         return []
-    often = "" if calls == 1 else f" ({len(problems)} of {calls} calls)"
-    return [Discrepancy(kind, problems[0] + often)]
+    frequency = "" if calls == 1 else f" ({len(problems)} of {calls} calls)"
+    return [Discrepancy(kind, problems[0] + frequency)]

@@ -26,7 +26,7 @@ _NORMAL = NormalDist()
 _Z99 = _NORMAL.inv_cdf(0.99)
 _SPREAD = 0.1
 """The standard deviation (sigma) of the log-normal distribution if only the average size is declared."""
-_MOST = 400_000
+_MAX_LENGTH = 400_000
 """The maximum length of a generated text if no maximum is declared. It is slightly less than the maximum item size."""
 FILLER = "lorem ipsum dolor sit amet "
 
@@ -36,10 +36,10 @@ def target_sizes(declared: Bytes, count: int, chance: Random) -> list[int]:
     percentile.
     """
     sigma = _sigma(declared)
-    middle = math.log(max(1, declared.average)) - sigma * sigma / 2
-    targets = [math.exp(middle + sigma * _NORMAL.inv_cdf((number + 0.5) / count)) for number in range(count)]
-    most = declared.most if declared.most is not None else _MOST
-    sizes = [min(most, round(size)) for size in targets]
+    mu = math.log(max(1, declared.average)) - sigma * sigma / 2
+    targets = [math.exp(mu + sigma * _NORMAL.inv_cdf((number + 0.5) / count)) for number in range(count)]
+    max_bytes = declared.most if declared.most is not None else _MAX_LENGTH
+    sizes = [min(max_bytes, round(size)) for size in targets]
     chance.shuffle(sizes)
     return sizes
 
@@ -52,25 +52,25 @@ def _sigma(declared: Bytes) -> float:
     """
     if declared.p99 is None or declared.p99 <= declared.average or declared.average <= 0:
         return _SPREAD
-    inside = _Z99 * _Z99 - 2 * math.log(declared.p99 / declared.average)
-    return _Z99 - math.sqrt(max(0.0, inside))  # without a solution, the widest distribution
+    discriminant = _Z99 * _Z99 - 2 * math.log(declared.p99 / declared.average)
+    return _Z99 - math.sqrt(max(0.0, discriminant))  # without a solution, the widest distribution
 
 
-def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) -> tuple[Any, int]:
-    """Make a string longer by about `by` bytes, or shorter if `by` is negative. In a list or model, change the first
-    suitable string.
+def resize(annotation: Any, value: Any, delta: int, metadata: Sequence[Any] = ()) -> tuple[Any, int]:
+    """Make a string longer by about `delta` bytes, or shorter if `delta` is negative. In a list or model, change the
+    first suitable string.
 
     Return the new value and the actual difference in bytes, which is 0 if nothing could be changed.
     """
-    plain, _ = without_none(annotation)
-    if plain is str and isinstance(value, str):
-        least, most = length_limits(annotation, metadata)
-        return _stretch_text(value, by, least, most)
-    if get_origin(plain) in {list, tuple} and value and get_args(plain):
-        first, done = stretch(get_args(plain)[0], value[0], by)
-        return type(value)([first, *value[1:]]), done
+    plain_type, _ = without_none(annotation)
+    if plain_type is str and isinstance(value, str):
+        min_length, max_length = length_limits(annotation, metadata)
+        return _resize_text(value, delta, min_length, max_length)
+    if get_origin(plain_type) in {list, tuple} and value and get_args(plain_type):
+        first, applied = resize(get_args(plain_type)[0], value[0], delta)
+        return type(value)([first, *value[1:]]), applied
     if isinstance(value, BaseModel) and not metadata:
-        return _stretch_model(value, by)
+        return _resize_model(value, delta)
     return value, 0
 
 
@@ -78,50 +78,50 @@ def length_limits(annotation: Any, metadata: Sequence[Any]) -> tuple[int, int]:
     """Return the minimum and maximum length that a type's constraints allow. If a regular expression or a validator
     restricts the values, return 0 for both.
     """
-    least, most = 1, _MOST
+    min_length, max_length = 1, _MAX_LENGTH
     for mark in unwrapped(annotation, metadata)[1]:
         if getattr(mark, "pattern", None) is not None or callable(getattr(mark, "func", None)):
             return 0, 0
-        least = max(least, getattr(mark, "min_length", None) or 0)
-        most = min(most, getattr(mark, "max_length", None) or most)
-    return least, most
+        min_length = max(min_length, getattr(mark, "min_length", None) or 0)
+        max_length = min(max_length, getattr(mark, "max_length", None) or max_length)
+    return min_length, max_length
 
 
-def _stretch_text(text: str, by: int, least: int, most: int) -> tuple[str, int]:
-    if not most:
+def _resize_text(text: str, delta: int, min_length: int, max_length: int) -> tuple[str, int]:
+    if not max_length:
         return text, 0
-    if by >= 0:
-        by = min(by, max(0, most - len(text)))
-        return text + (FILLER * (by // len(FILLER) + 1))[:by], by
-    shortened = text[: max(least, len(text) + by)]
+    if delta >= 0:
+        delta = min(delta, max(0, max_length - len(text)))
+        return text + (FILLER * (delta // len(FILLER) + 1))[:delta], delta
+    shortened = text[: max(min_length, len(text) + delta)]
     return shortened, len(shortened.encode()) - len(text.encode())
 
 
-def _stretch_model(model: BaseModel, by: int) -> tuple[BaseModel, int]:
+def _resize_model(model: BaseModel, delta: int) -> tuple[BaseModel, int]:
     for name, info in type(model).model_fields.items():
-        value, done = stretch(info.annotation, getattr(model, name), by, info.metadata)
-        if done:
-            return model.model_copy(update={name: value}), done
+        value, applied = resize(info.annotation, getattr(model, name), delta, info.metadata)
+        if applied:
+            return model.model_copy(update={name: value}), applied
     return model, 0
 
 
-def stretched(model: BaseModel, names: Sequence[str], by: int) -> tuple[dict[str, Any], int]:
-    """Return new values for some of the fields `names`, which together make an object larger by `by` bytes, or smaller
-    if `by` is negative.
+def resize_fields(model: BaseModel, names: Sequence[str], delta: int) -> tuple[dict[str, Any], int]:
+    """Return new values for some of the fields `names`, which together make an object larger by `delta` bytes, or
+    smaller if `delta` is negative.
 
     Also return the remaining difference in bytes, which is not 0 if the fields do not allow a change of this size.
     """
     changes: dict[str, Any] = {}
-    left = by
+    remaining = delta
     for name in names:
-        if not left:
+        if not remaining:
             break
         info = type(model).model_fields[name]
-        value, done = stretch(info.annotation, getattr(model, name), left, info.metadata)
-        if done:
+        value, applied = resize(info.annotation, getattr(model, name), remaining, info.metadata)
+        if applied:
             changes[name] = value
-            left -= done
-    return changes, left
+            remaining -= applied
+    return changes, remaining
 
 
 class SizeAdjuster:
@@ -137,30 +137,30 @@ class SizeAdjuster:
         declared = None if spec.volume is None else spec.volume.bytes
         self._sizes = [] if declared is None else target_sizes(declared, max(1, amount.count), value_generator.random)
 
-    def keep(self, names: Collection[str]) -> None:
+    def exclude(self, names: Collection[str]) -> None:
         """Exclude fields from the adjustment of item sizes."""
         self._fillers = [name for name in self._fillers if name not in names]
 
-    def sized(self, entity: Entity, number: int) -> Entity:
+    def resize_item(self, entity: Entity, number: int) -> Entity:
         """Return an entity object with its target size, as far as the constraints of its model allow."""
         if not self._sizes:
             return entity
         target = self._sizes[number % len(self._sizes)]
-        by = target - stored_bytes(self._spec, entity)
-        for change in (stretched, self._lengthened, stretched):
-            if not by:
+        delta = target - stored_bytes(self._spec, entity)
+        for change in (resize_fields, self._lengthen_list, resize_fields):
+            if not delta:
                 break
-            changes, left = change(entity, [name for name in self._fillers if getattr(entity, name)], by)
+            changes, remaining = change(entity, [name for name in self._fillers if getattr(entity, name)], delta)
             if changes:
                 try:
                     entity = self._spec.model.model_validate({**entity.__dict__, **changes}, by_name=True)
                 except ValidationError:
                     break  # a validator of the model rejects the change
-                by = target - stored_bytes(self._spec, entity) if left is None else left
+                delta = target - stored_bytes(self._spec, entity) if remaining is None else remaining
         return entity
 
-    def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> tuple[dict[str, Any], None]:
-        """Return a change that makes the list in one of the fields `names` longer, and adds about `by` bytes to an
+    def _lengthen_list(self, entity: Entity, names: Sequence[str], delta: int) -> tuple[dict[str, Any], None]:
+        """Return a change that makes the list in one of the fields `names` longer, and adds about `delta` bytes to an
         object.
 
         The change maps the name of the field to the new list. It is empty if the model has examples or none of the
@@ -169,8 +169,8 @@ class SizeAdjuster:
         for name in () if examples_of(self._spec.model) else names:
             stored, value = self._spec.fields[name], getattr(entity, name)
             if stored.type_code == "L" and isinstance(value, (list, tuple)):
-                most = length_limits(stored.info.annotation, stored.info.metadata)[1]
-                members = min(most, len(value) + by // _bytes_of_each(stored, value))
+                max_length = length_limits(stored.info.annotation, stored.info.metadata)[1]
+                members = min(max_length, len(value) + delta // _average_element_bytes(stored, value))
                 longer = list(value)
                 while len(longer) < members:
                     longer += self._value_generator.field(self._spec.model, name)
@@ -215,6 +215,6 @@ def stored_bytes(spec: EntitySpec, entity: Entity) -> int:
     return normalise_item(item_builder(spec).item(entity), wire=False)[1]
 
 
-def _bytes_of_each(stored: StoredField, value: Sequence[Any]) -> int:
+def _average_element_bytes(stored: StoredField, value: Sequence[Any]) -> int:
     """Return the average stored size of a list's elements, in bytes."""
     return normalise_item({"value": stored.encode(value)}, wire=False)[1] // len(value)

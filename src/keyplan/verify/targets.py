@@ -31,13 +31,13 @@ from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.items import absent_as_none
 from keyplan.verify.answers import evaluate_condition, has_expired
 from keyplan.verify.generate import EntityGenerator
-from keyplan.verify.model import StoredEntities, place_of, read_back
-from keyplan.verify.values import ValueGenerator, leaves_out
+from keyplan.verify.model import StoredEntities, position_of, read_back
+from keyplan.verify.values import ValueGenerator, has_example_without
 
 Choose = Callable[[str], Any]
 """A function that generates a value for the field with the given name."""
-_WAYS = 16
-_OPPOSITE: dict[str, Any] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_MAX_CHANGES = 16
+_OPPOSITE_OPS: dict[str, Any] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _STEP = {"<": -1, ">": 1, "<>": 1}
 
 
@@ -59,8 +59,8 @@ def satisfying_changes(
     if evaluate_condition(condition, values) is True:
         yield {}
     elif isinstance(condition, AndCondition):
-        parts = [list(islice(satisfying_changes(part, spec, values, choose), _WAYS)) for part in condition.parts]
-        for chosen in islice(product(*parts), _WAYS):
+        parts = [list(islice(satisfying_changes(part, spec, values, choose), _MAX_CHANGES)) for part in condition.parts]
+        for chosen in islice(product(*parts), _MAX_CHANGES):
             yield {name: value for changes in chosen for name, value in changes.items()}
     elif isinstance(condition, OrCondition):
         for part in condition.parts:
@@ -72,29 +72,31 @@ def satisfying_changes(
 
 
 def _changes_to_fail(
-    part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
+    condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
     """Yield changes to the field values `values`, each of which can make a condition false. A change maps field names
     to new values.
     """
-    if isinstance(part, NotCondition):
-        yield from satisfying_changes(part.part, spec, values, choose)
-    elif isinstance(part, AndCondition):
+    if isinstance(condition, NotCondition):
+        yield from satisfying_changes(condition.part, spec, values, choose)
+    elif isinstance(condition, AndCondition):
         yield from satisfying_changes(
-            OrCondition(tuple(NotCondition(member) for member in part.parts)), spec, values, choose
+            OrCondition(tuple(NotCondition(member) for member in condition.parts)), spec, values, choose
         )
-    elif isinstance(part, OrCondition):
+    elif isinstance(condition, OrCondition):
         yield from satisfying_changes(
-            AndCondition(tuple(NotCondition(member) for member in part.parts)), spec, values, choose
+            AndCondition(tuple(NotCondition(member) for member in condition.parts)), spec, values, choose
         )
-    elif isinstance(part, CompareCondition):
-        yield from satisfying_changes(CompareCondition(_OPPOSITE[part.op], part.left, part.right), spec, values, choose)
-    elif isinstance(part, FunctionCondition) and part.name == "attribute_exists":
-        yield from satisfying_changes(part.path.missing(), spec, values, choose)
-    elif isinstance(part, FunctionCondition) and part.name == "attribute_not_exists":
-        yield from satisfying_changes(part.path.exists(), spec, values, choose)
+    elif isinstance(condition, CompareCondition):
+        yield from satisfying_changes(
+            CompareCondition(_OPPOSITE_OPS[condition.op], condition.left, condition.right), spec, values, choose
+        )
+    elif isinstance(condition, FunctionCondition) and condition.name == "attribute_exists":
+        yield from satisfying_changes(condition.path.missing(), spec, values, choose)
+    elif isinstance(condition, FunctionCondition) and condition.name == "attribute_not_exists":
+        yield from satisfying_changes(condition.path.exists(), spec, values, choose)
     else:
-        operand = part.operands()[0]
+        operand = condition.operands()[0]
         if isinstance(operand, FieldPath) and len(operand.parts) == 1:
             yield {operand.field: choose(operand.field)}
 
@@ -107,17 +109,17 @@ def _changes_of_test(
 
     The condition is a comparison or function of a top-level field.
     """
-    first, *others = condition.operands()
+    first, *other_operands = condition.operands()
     path = first.path if isinstance(first, FieldSize) else first
     if not isinstance(path, FieldPath) or len(path.parts) > 1 or path.field not in spec.fields:
         return
-    operands = [values.get(other.field) if isinstance(other, FieldPath) else other for other in others]
+    operands = [values.get(other.field) if isinstance(other, FieldPath) else other for other in other_operands]
     if isinstance(first, FieldSize):
         if not isinstance(operands[0], (int, float, Decimal)):
             return
-        changed = _resized(values.get(path.field), _size(condition, operands[0]), lambda: choose(path.field))
-        if changed is not None:
-            yield {path.field: changed}
+        resized = _resized(values.get(path.field), _size(condition, operands[0]), lambda: choose(path.field))
+        if resized is not None:
+            yield {path.field: resized}
     else:
         yield {path.field: _value(condition, spec, path.field, operands, choose)}
 
@@ -140,12 +142,12 @@ def _size(condition: Condition, operand: Any) -> int:
     return int(operand) + (_STEP.get(condition.op, 0) if isinstance(condition, CompareCondition) else 0)
 
 
-def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
+def _resized(value: Any, size: int, generate: Callable[[], Any]) -> Any:
     """Return `value` as a string or collection with `size` characters or elements, or None if this is not possible.
 
-    Elements are removed from the end, or `more` is called to generate additional ones.
+    Elements are removed from the end, or `generate` is called to generate additional ones.
     """
-    value = more() if value is None else value
+    value = generate() if value is None else value
     if isinstance(value, str):
         return (value + "x" * size)[:size]
     if not isinstance(value, (list, tuple, set, frozenset)):
@@ -154,26 +156,26 @@ def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
     for _ in range(size):
         if len(members) >= size:
             break
-        members += [change for change in more() if isinstance(value, (list, tuple)) or change not in members]
+        members += [change for change in generate() if isinstance(value, (list, tuple)) or change not in members]
     return type(value)(members[:size]) if 0 <= size <= len(members) else None
 
 
-def adjacent_value(value: Any, by: int) -> Any:
-    """Return a slightly larger value if `by` is 1, or a slightly smaller one if `by` is -1.
+def adjacent_value(value: Any, step: int) -> Any:
+    """Return a slightly larger value if `step` is 1, or a slightly smaller one if `step` is -1.
 
     A number differs by 1, a datetime by one second, a date by one day, and a string by one character. Values of other
-    types are returned unchanged. If `by` is 0, any value is returned unchanged.
+    types are returned unchanged. If `step` is 0, any value is returned unchanged.
     """
-    if not by or isinstance(value, (bool, Enum)):
+    if not step or isinstance(value, (bool, Enum)):
         return value
     if isinstance(value, (int, float, Decimal)):
-        return value + by
+        return value + step
     if isinstance(value, datetime):
-        return value + timedelta(seconds=by)
+        return value + timedelta(seconds=step)
     if isinstance(value, date):
-        return value + timedelta(days=by)
+        return value + timedelta(days=step)
     if isinstance(value, str):
-        return value + "~" if by > 0 else value[:-1] or value
+        return value + "~" if step > 0 else value[:-1] or value
     return value
 
 
@@ -194,74 +196,76 @@ class WriteTargets:
             value_generator,
             add,
         )
-        self._used: set[tuple[str, bytes]] = set()
+        self._used_positions: set[tuple[str, bytes]] = set()
 
-    def start(self) -> None:
+    def start_call(self) -> None:
         """Start a new call. No items are marked as used in it yet."""
-        self._used.clear()
+        self._used_positions.clear()
 
-    def use(self, spec: EntitySpec, entity: Entity) -> bool:
+    def mark_used(self, spec: EntitySpec, entity: Entity) -> bool:
         """Mark an item as used in this call. Return False if another step of the call already uses the item.
 
         A request cannot contain the same item twice.
         """
-        place = spec.schema.name, place_of(spec, entity)
-        if place in self._used:
+        position = spec.schema.name, position_of(spec, entity)
+        if position in self._used_positions:
             return False
-        self._used.add(place)
+        self._used_positions.add(position)
         return True
 
-    def of(self, plan: Plan, known_values: Known) -> Entity | None:
+    def choose(self, plan: Plan, known_values: Known) -> Entity | None:
         """Return an item for a write, and mark it as used in this call. Return None if no item is suitable.
 
         For a create, this is a new item that is not stored. Otherwise, it is a stored item with the values in
         `known_values` or, if none exists, a new item with these values.
         """
-        entity = self._of(plan, known_values)
-        return entity if entity is not None and self.use(plan.entity, entity) else None
+        entity = self._choose(plan, known_values)
+        return entity if entity is not None and self.mark_used(plan.entity, entity) else None
 
-    def _of(self, plan: Plan, known_values: Known) -> Entity | None:
+    def _choose(self, plan: Plan, known_values: Known) -> Entity | None:
         spec = plan.entity
         if plan.exists == "must_not":
             return self._entity_generators[spec].make()
         now_s = int(self._value_generator.now_s)
-        every = self._stored_entities.all(spec)
+        candidates = self._stored_entities.all(spec)
         if known_values:
-            every = [
-                entity for entity in every if all(getattr(entity, field) == value for field, value in known_values)
+            candidates = [
+                entity for entity in candidates if all(getattr(entity, field) == value for field, value in known_values)
             ]
-        live = [entity for entity in self._some(spec, every) if not has_expired(spec, entity, now_s)]
-        if live:
-            return live[0]
+        unexpired = [entity for entity in self._unused_sample(spec, candidates) if not has_expired(spec, entity, now_s)]
+        if unexpired:
+            return unexpired[0]
         if plan.exists == "may" and plan.operation == "UpdateItem":
-            return _with(spec, self._entity_generators[spec].make(), dict(known_values))
-        return self._added(spec, dict(known_values))
+            return _copy_with(spec, self._entity_generators[spec].make(), dict(known_values))
+        return self._add_item(spec, dict(known_values))
 
-    def _added(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
+    def _add_item(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
         """Store and return a new item with these field values, or return None if the item is invalid or its
         key exists.
         """
-        entity = _with(spec, self._entity_generators[spec].make(), fields)
+        entity = _copy_with(spec, self._entity_generators[spec].make(), fields)
         if entity is None or self._stored_entities.exists(spec, entity):
             return None
         self._add(spec, entity)
         return entity
 
-    def _some(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
+    def _unused_sample(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
         """Return a random sample of the entity objects that are not yet used in the call."""
-        chosen = self._value_generator.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
-        return [entity for entity in chosen if (spec.schema.name, place_of(spec, entity)) not in self._used]
+        sample = self._value_generator.random.sample(entities, min(len(entities), _REPEATS + len(self._used_positions)))
+        return [
+            entity for entity in sample if (spec.schema.name, position_of(spec, entity)) not in self._used_positions
+        ]
 
-    def item(self, plan: Plan, *, changes: bool) -> Entity:
+    def item_to_put(self, plan: Plan, *, changes: bool) -> Entity:
         """Return an item for a put. If `changes` is False, it is a new item. If `changes` is True, it is a copy of a
         stored item with up to two changed fields. If no item is stored and the put does not require one, it is a new
         item.
         """
         spec, generator = plan.entity, self._entity_generators[plan.entity]
-        candidates = self._some(spec, self._stored_entities.all(spec)) if changes else ()
+        candidates = self._unused_sample(spec, self._stored_entities.all(spec)) if changes else ()
         if not candidates and plan.exists == "must":
-            added = self._added(spec, {})
-            candidates = () if added is None else (added,)
+            new_item = self._add_item(spec, {})
+            candidates = () if new_item is None else (new_item,)
         if not candidates:
             return _as_new(plan, generator.make())
         unique = {name for rule in spec.uniques for name in rule.fields}
@@ -270,12 +274,12 @@ class WriteTargets:
             update = {
                 name: generator.value(name) for name in self._value_generator.random.sample(free, min(2, len(free)))
             }
-            changed = _with(spec, candidates[0], update)
-            if changed is not None:
-                return changed
+            copy = _copy_with(spec, candidates[0], update)
+            if copy is not None:
+                return copy
         return candidates[0]
 
-    def allowed(self, plan: Plan, target: Entity, arguments: Mapping[str, Any]) -> bool:
+    def satisfy_condition(self, plan: Plan, target: Entity, arguments: Mapping[str, Any]) -> bool:
         """Return True if the stored item `target` satisfies the condition of a write. If it does not, this method tries
         to change the item so that it does.
 
@@ -294,9 +298,11 @@ class WriteTargets:
         """
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
-        for changes in satisfying_changes(condition, spec, _stored(target), self._entity_generators[spec].some):
+        for changes in satisfying_changes(
+            condition, spec, _stored(target), self._entity_generators[spec].required_value
+        ):
             names = {name for name, value in changes.items() if value is not None or name not in unique}
-            entity = None if fixed.intersection(names) else _changed(spec, target, changes)
+            entity = None if fixed.intersection(names) else _changed_copy(spec, target, changes)
             if entity is not None and evaluate_condition(condition, _stored(entity)) is not False:
                 self._add(spec, entity)
                 return True
@@ -310,7 +316,7 @@ def _as_new(plan: Plan, entity: Entity) -> Entity:
     makes the same assumption.
     """
     for defaults in filter(None, (index_defaults(plan, bound) for bound in plan.entity.indexes)):
-        entity = _with(plan.entity, entity, defaults) or entity
+        entity = _copy_with(plan.entity, entity, defaults) or entity
     return entity
 
 
@@ -318,7 +324,7 @@ def _stored(entity: Entity) -> dict[str, Any]:
     return {name: absent_as_none(value) for name, value in entity.__dict__.items()}
 
 
-def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity | None:
+def _copy_with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity | None:
     """Return a copy of an entity object with other field values, or None if its model rejects them."""
     try:
         return spec.model.model_validate({**entity.__dict__, **fields}, by_name=True)
@@ -326,30 +332,34 @@ def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity
         return None
 
 
-def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> Entity | None:
+def _changed_copy(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> Entity | None:
     """Return a copy of an entity object with other field values, or None if the model rejects the result.
 
     The value None removes a field. A required field can be removed only if an example of the model does not have it.
     """
-    removed = {name for name, value in changes.items() if value is None and not spec.fields[name].optional}
-    changed = _with(spec, entity, {name: value for name, value in changes.items() if name not in removed})
-    if changed is None or not removed:
-        return changed
-    return _without(spec, changed, removed) if leaves_out(spec.model, removed) else None
+    removed_names = {name for name, value in changes.items() if value is None and not spec.fields[name].optional}
+    copy = _copy_with(spec, entity, {name: value for name, value in changes.items() if name not in removed_names})
+    if copy is None or not removed_names:
+        return copy
+    return _copy_without(spec, copy, removed_names) if has_example_without(spec.model, removed_names) else None
 
 
-def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
+def _copy_without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
     """Return a copy of an entity object without the required fields `names`, as an older version of the program might
     have written it.
 
     Return None if the model cannot read such an item, or if its key would change.
     """
-    less = dict.fromkeys(names)
+    absent_values = dict.fromkeys(names)
     try:
-        older = read_back(spec, entity.model_copy(update=less)).model_copy(update=less)
-        read = read_back(spec, older)
+        older = read_back(spec, entity.model_copy(update=absent_values)).model_copy(update=absent_values)
+        reread = read_back(spec, older)
     except UnreadableItemError:
         return None
     keys = {name for bound in (spec.key, *spec.indexes) for name in bound.fields}
-    same = all(getattr(read, name) == value for name, value in older.__dict__.items() if name not in names)
-    return older if same and not keys.intersection(names) and place_of(spec, older) == place_of(spec, entity) else None
+    is_unchanged = all(getattr(reread, name) == value for name, value in older.__dict__.items() if name not in names)
+    return (
+        older
+        if is_unchanged and not keys.intersection(names) and position_of(spec, older) == position_of(spec, entity)
+        else None
+    )

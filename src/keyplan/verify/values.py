@@ -31,7 +31,7 @@ from keyplan.errors import KeyplanError
 
 MakeValue = Callable[[], Any]
 _TRIES = 200
-_DIFFERENT_TRIES = 20
+_DISTINCT_TRIES = 20
 _ELEMENTS, _WORD, _LETTERS, _NUMBERS = 2, 8, 64, 9_999
 """How far a collection, text or number can exceed its minimum, which counts as at least one.
 
@@ -42,7 +42,7 @@ DEEP = 4
 
 This ends the generation of recursive models.
 """
-_MANY: dict[Any, type] = {
+_COLLECTIONS: dict[Any, type] = {
     list: list, tuple: tuple, set: set, frozenset: frozenset, Sequence: list, AbstractSet: frozenset,
 }  # fmt: skip
 _DAY_S = 86_400
@@ -93,7 +93,7 @@ def has_examples(model: type[BaseModel]) -> bool:
     return bool(_declared_examples(model))
 
 
-def leaves_out(model: type[BaseModel], names: Iterable[str]) -> bool:
+def has_example_without(model: type[BaseModel], names: Iterable[str]) -> bool:
     """Return True if an example of a model has none of these fields. This shows that stored items can omit them."""
     fields = {name: model.model_fields[name] for name in names}
     aliases = [alias for field in fields.values() for alias in (field.alias, field.validation_alias)]
@@ -124,16 +124,16 @@ class TypeGenerators:
         returns the current nesting depth.
         """
         self._chance, self._plain, self._model, self._depth = chance, plain, model, depth
-        self._inside = 0  # nesting depth of collections
+        self._collection_depth = 0  # nesting depth of collections
         try:
             from faker import Faker  # noqa: PLC0415 - comes with polyfactory, which is an extra
             from polyfactory.factories.pydantic_factory import ModelFactory  # noqa: PLC0415
-        except ModuleNotFoundError as missing:
-            raise MissingGeneratorError("generated data needs polyfactory: pip install keyplan[verify]") from missing
+        except ModuleNotFoundError as error:
+            raise MissingGeneratorError("generated data needs polyfactory: pip install keyplan[verify]") from error
         self._faker, self._factory = Faker(), ModelFactory
         self._faker.seed_instance(chance.getrandbits(32))
 
-    def of(self, annotation: Any, metadata: Sequence[Any] = ()) -> MakeValue:
+    def generator_of(self, annotation: Any, metadata: Sequence[Any] = ()) -> MakeValue:
         """Return a function that generates values of a type. It never returns None, even for an optional type.
 
         The function raises SampleError if a value cannot be generated.
@@ -142,10 +142,10 @@ class TypeGenerators:
         if examples:
             return checked_choice(self._chance, annotation, metadata, examples, f"{annotation}")
         kind, marks = unwrapped(annotation, metadata)
-        make = self._of_kind(kind, marks)
+        make = self._generator_of_type(kind, marks)
         return make if not marks or _is_model(kind) else self._checked(make, kind, marks)
 
-    def _of_kind(self, kind: Any, marks: Sequence[Any]) -> MakeValue:
+    def _generator_of_type(self, kind: Any, marks: Sequence[Any]) -> MakeValue:
         origin, arguments = get_origin(kind), get_args(kind)
         if _is_model(kind):
             return lambda: self._model(kind)
@@ -153,17 +153,17 @@ class TypeGenerators:
             choices = list(arguments) if origin is Literal else list(kind)
             return lambda: self._chance.choice(choices)
         if origin in {Union, UnionType}:
-            parts = [self.of(part) for part in arguments]
+            parts = [self.generator_of(part) for part in arguments]
             return lambda: self._chance.choice(parts)()  # noqa: PLW0108 - returns a different part each time
         if origin is tuple and arguments and arguments[-1] is not Ellipsis:
-            parts = [self.of(part) for part in arguments]
+            parts = [self.generator_of(part) for part in arguments]
             return lambda: tuple(part() for part in parts)
         type_ = origin or kind
-        if type_ in _MANY:
-            return self._many(_MANY[type_], self.of(arguments[0] if arguments else str), marks)
+        if type_ in _COLLECTIONS:
+            return self._collection(_COLLECTIONS[type_], self.generator_of(arguments[0] if arguments else str), marks)
         if type_ in {dict, Mapping}:
             of_names, of_values = arguments or (str, str)
-            names, values = self._many(tuple, self.of(of_names), marks), self.of(of_values)
+            names, values = self._collection(tuple, self.generator_of(of_names), marks), self.generator_of(of_values)
             return lambda: {name: values() for name in names()}
         if not marks and kind in self._plain:
             return self._plain[kind]
@@ -177,8 +177,8 @@ class TypeGenerators:
             low, high = _bounds(marks)
             return lambda: self._chance.randint(low, high)
         if kind is str and not _constraints(marks, "pattern"):
-            least, most = _lengths(marks, _LETTERS if _constraints(marks, "max_length") else _WORD)
-            return lambda: "".join(self._chance.choices(ascii_lowercase, k=self._chance.randint(least, most)))
+            min_count, max_count = _lengths(marks, _LETTERS if _constraints(marks, "max_length") else _WORD)
+            return lambda: "".join(self._chance.choices(ascii_lowercase, k=self._chance.randint(min_count, max_count)))
         if kind is str:
             return self._of_pattern(marks)
         if kind is Decimal and all(isinstance(mark, PlainSerializer | Attribute) for mark in marks):
@@ -196,38 +196,41 @@ class TypeGenerators:
         parts = _parts(patterns[0]) if len(patterns) == 1 and isinstance(patterns[0], str) else None
         if parts is None:
             return None
-        least, most = _lengths(marks, _LETTERS if _constraints(marks, "max_length") else _WORD)
-        others = sum(part.least for part in parts)
+        min_count, max_count = _lengths(marks, _LETTERS if _constraints(marks, "max_length") else _WORD)
+        fixed_count = sum(part.min_count for part in parts)
 
         def make() -> str:
             texts = []
             for part in parts:
-                low, high = part.least, part.most
+                low, high = part.min_count, part.max_count
                 if high is None:
-                    low, high = max(low, least - others + low), max(low, most - others + low)
+                    low, high = max(low, min_count - fixed_count + low), max(low, max_count - fixed_count + low)
                 texts.append("".join(self._chance.choices(part.letters, k=self._chance.randint(low, high))))
             return "".join(texts)
 
         return make
 
-    def _many(self, kind: type, element: MakeValue, marks: Sequence[Any]) -> MakeValue:
+    def _collection(self, kind: type, element: MakeValue, marks: Sequence[Any]) -> MakeValue:
         """Return a function that generates collections of the type `kind`, whose elements are generated by `element`.
 
         The elements are distinct, unless several attempts in a row generate duplicates.
         """
-        least, most = _lengths(marks, _ELEMENTS)
+        min_count, max_count = _lengths(marks, _ELEMENTS)
         may_be_empty = not any(_constraints(marks, "min_length"))
 
         def make() -> Any:
             if may_be_empty and self._depth() > DEEP:
                 return kind()
-            self._inside += 1
+            self._collection_depth += 1
             try:
                 return kind(
-                    self._different(element, least if self._inside > DEEP else self._chance.randint(least, most))
+                    self._different(
+                        element,
+                        min_count if self._collection_depth > DEEP else self._chance.randint(min_count, max_count),
+                    )
                 )
             finally:
-                self._inside -= 1
+                self._collection_depth -= 1
 
         return make
 
@@ -235,7 +238,7 @@ class TypeGenerators:
         members: list[Any] = []
         for _ in range(count):
             value = element()
-            for _ in range(_DIFFERENT_TRIES):
+            for _ in range(_DISTINCT_TRIES):
                 if value not in members:
                     break
                 value = element()
@@ -295,8 +298,8 @@ class _Part:
     """A part of a regular expression that matches a number of characters from a set."""
 
     letters: str
-    least: int
-    most: int | None
+    min_count: int
+    max_count: int | None
     """The maximum number of characters that the part matches, or None if it is unlimited."""
 
 
@@ -313,19 +316,19 @@ def _parts(pattern: str) -> list[_Part] | None:
     """Return the parts of a simple regular expression that matches whole texts, or None for other expressions."""
     if not (pattern.startswith("^") and pattern.endswith("$")):
         return None
-    parts, at = [], 1
-    while at < len(pattern) - 1:
-        match = _PART.match(pattern, at, len(pattern) - 1)
+    parts, position = [], 1
+    while position < len(pattern) - 1:
+        match = _PART.match(pattern, position, len(pattern) - 1)
         letters = _letters(match) if match is not None else ""
         if match is None or not letters:
             return None
         if match["least"] is not None:
-            least = int(match["least"])
-            most = least if match["to"] is None else int(match["most"]) if match["most"] else None
+            min_count = int(match["least"])
+            max_count = min_count if match["to"] is None else int(match["most"]) if match["most"] else None
         else:
-            least, most = _COUNTS[match["count"]]
-        parts.append(_Part(letters, least, most))
-        at = match.end()
+            min_count, max_count = _COUNTS[match["count"]]
+        parts.append(_Part(letters, min_count, max_count))
+        position = match.end()
     return parts
 
 
@@ -346,21 +349,21 @@ def _holder(annotation: Any, marks: Sequence[Any]) -> type[BaseModel]:
 
 
 def checked_choice(
-    chance: Random, annotation: Any, metadata: Sequence[Any], examples: Sequence[Any], what: str
+    chance: Random, annotation: Any, metadata: Sequence[Any], examples: Sequence[Any], label: str
 ) -> MakeValue:
     """Return a function that returns one of the examples of a field or type at random.
 
-    The examples are first validated against the type. Raises SampleError if one of them is invalid. `what` is the
+    The examples are first validated against the type. Raises SampleError if one of them is invalid. `label` is the
     description of the field in the error message.
     """
-    reads = _holder(annotation, metadata)
-    fitting = []
+    holder = _holder(annotation, metadata)
+    valid_examples = []
     for example in examples:
         try:
-            fitting.append(reads.model_validate({"value": example}).__dict__["value"])
+            valid_examples.append(holder.model_validate({"value": example}).__dict__["value"])
         except ValidationError as error:
-            raise SampleError(f"example {example!r} of {what} is not valid for its type: {error}") from error
-    return lambda: chance.choice(fitting)
+            raise SampleError(f"example {example!r} of {label} is not valid for its type: {error}") from error
+    return lambda: chance.choice(valid_examples)
 
 
 def _constraints(marks: Sequence[Any], name: str) -> list[Any]:
@@ -376,9 +379,9 @@ def _lengths(marks: Sequence[Any], spread: int) -> tuple[int, int]:
 
     Both are at least 1, unless the type has a maximum length of 0.
     """
-    least = max([1, *_constraints(marks, "min_length")])
-    most = min([least + spread, *_constraints(marks, "max_length")])
-    return min(least, most), most
+    min_length = max([1, *_constraints(marks, "min_length")])
+    max_length = min([min_length + spread, *_constraints(marks, "max_length")])
+    return min(min_length, max_length), max_length
 
 
 def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
@@ -433,30 +436,30 @@ class ValueGenerator:
         self.random = Random(seed)  # noqa: S311 - generated data, no secrets
         self.now_s = now_s
         self._depth = 0
-        self._recipes = TypeGenerators(
+        self._type_generators = TypeGenerators(
             self.random, self._plain(), lambda model: self.model(model, {}), lambda: self._depth
         )
-        self._of_fields: dict[tuple[type[BaseModel], str], MakeValue] = {}
+        self._field_generators: dict[tuple[type[BaseModel], str], MakeValue] = {}
         self._pools: dict[tuple[str, Any], list[Any]] = {}
 
     def field(self, model: type[BaseModel], name: str) -> Any:
         """Generate a value for a field of a model. The value is never None, even if the field is optional."""
-        recipe = self._of_fields.get((model, name))
-        if recipe is None:
-            recipe = self._of_fields[model, name] = self._recipe(model, name)
+        generate = self._field_generators.get((model, name))
+        if generate is None:
+            generate = self._field_generators[model, name] = self._field_generator(model, name)
         try:
-            return recipe()
+            return generate()
         except SampleError as error:
             raise SampleError(f"no value of {model.__name__}.{name} can be generated: {error}") from error
 
-    def _recipe(self, model: type[BaseModel], name: str) -> MakeValue:
+    def _field_generator(self, model: type[BaseModel], name: str) -> MakeValue:
         info = model.model_fields[name]
         if info.examples:
-            what = f"{model.__name__}.{name}"
-            return checked_choice(self.random, info.annotation, info.metadata, info.examples, what)
+            label = f"{model.__name__}.{name}"
+            return checked_choice(self.random, info.annotation, info.metadata, info.examples, label)
         if _is_mail(info.annotation, name):
             return self._mail
-        return self._recipes.of(info.annotation, info.metadata)
+        return self._type_generators.generator_of(info.annotation, info.metadata)
 
     def _mail(self) -> str:
         return f"{self.word()}@example.com"
@@ -465,7 +468,7 @@ class ValueGenerator:
         """Generate a value of a type. `name` is the name of the field or parameter with this type, such as "email"."""
         if _is_mail(annotation, name):
             return self._mail()
-        return self._recipes.of(annotation)()
+        return self._type_generators.generator_of(annotation)()
 
     def nth(self, model: type[BaseModel], name: str, number: int, fits: Fits = _accept_any) -> Any:
         """Return the value at the position `number` of a sequence of different values for a field.
@@ -513,7 +516,9 @@ class ValueGenerator:
         reason: ValidationError | None = None
         for attempt in range(_MODEL_TRIES):
             values = (
-                dict(self.random.choice(examples)) if examples else self._values(model, fields, whole=attempt % 2 == 0)
+                dict(self.random.choice(examples))
+                if examples
+                else self._values(model, fields, all_fields=attempt % 2 == 0)
             )
             try:
                 return model.model_validate({**values, **fields}, by_name=True)
@@ -524,11 +529,11 @@ class ValueGenerator:
             ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
         ) from reason
 
-    def _values(self, model: type[BaseModel], fields: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
+    def _values(self, model: type[BaseModel], fields: Mapping[str, Any], *, all_fields: bool) -> dict[str, Any]:
         """Return generated values for the fields of a model that are not in `fields`.
 
-        Optional fields are omitted at random, and always in deeply nested models. If `whole` is True, they are omitted
-        only in deeply nested models.
+        Optional fields are omitted at random, and always in deeply nested models. If `all_fields` is True, they are
+        omitted only in deeply nested models.
         """
         self._depth += 1
         try:
@@ -536,7 +541,7 @@ class ValueGenerator:
                 name: self.field(model, name)
                 for name, info in model.model_fields.items()
                 if name not in fields
-                and (info.is_required() or (self._depth <= DEEP and (whole or self.random.random() < _PRESENT)))
+                and (info.is_required() or (self._depth <= DEEP and (all_fields or self.random.random() < _PRESENT)))
             }
         finally:
             self._depth -= 1

@@ -18,7 +18,7 @@ from keyplan.design.declaring.tables import Table
 from keyplan.design.entities import OWNER, EntitySpec
 from keyplan.design.schema import Index, Schema
 from keyplan.dynamodb.values.attribute import item_bytes
-from keyplan.verify.model import canonical, place_in
+from keyplan.verify.model import canonical, position_in
 
 Item = Mapping[str, Any]
 SHOWN_CHARACTERS: Final = 64
@@ -136,7 +136,7 @@ def entries(schema: Schema, index: Index | None, items: Iterable[Item]) -> list[
     """
     stored = [canonical(item) for item in items]
     pairs = [(entry, item) for item in stored if (entry := item if index is None else entry_of(schema, index, item))]
-    return [entry for entry, item in sorted(pairs, key=lambda pair: place_in(schema, index, pair[1]))]
+    return [entry for entry, item in sorted(pairs, key=lambda pair: position_in(schema, index, pair[1]))]
 
 
 def partition_request(table: Table, index: Index | None, values: Sequence[str]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Sample:
         """A message for each entity whose items could not all be generated, with the reason."""
         for spec, generator in generators_by_spec.items():
             try:
-                for entity in generator.all():
+                for entity in generator.make_all():
                     self._add(spec, entity)
             except (SampleError, TemplateError, MissingField) as error:
                 self.problems.append(f"{spec.name}: {error}")
