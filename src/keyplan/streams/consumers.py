@@ -38,22 +38,22 @@ from keyplan.streams.streams import Shard, TableStream
 Filter = Callable[[ItemChange[Any]], bool]
 
 
-def filter_of(declared: ChangeFilter | None) -> Filter | None:
+def filter_of(change_filter: ChangeFilter | None) -> Filter | None:
     """Return a function that checks whether a change matches the declared filter, or None if no filter is declared.
 
     Raises ConsumerSetupError if the filter cannot be evaluated.
     """
-    if declared is None:
+    if change_filter is None:
         return None
-    if isinstance(declared, Changed):
-        return lambda change: has_changed(declared, change)
-    for source in sources_of(declared):
+    if isinstance(change_filter, Changed):
+        return lambda change: has_changed(change_filter, change)
+    for source in sources_of(change_filter):
         if isinstance(source, Param):
             raise ConsumerSetupError(f"a consumer's condition compares with {source!r}, which has no value")
 
     def matches(change: ItemChange[Any]) -> bool:
         entity = getattr(change, "new", None) or getattr(change, "old", None)
-        return holds(declared, entity.__dict__) is True
+        return holds(change_filter, entity.__dict__) is True
 
     return matches
 
@@ -116,7 +116,7 @@ class BoundConsumer:
     """The name under which checkpoints are stored: the physical table name and the consumer name, such as
     orders/notify.
     """
-    declared: Consumer
+    declaration: Consumer
     entities: frozenset[EntitySpec]
     matches: Filter | None
 
@@ -145,14 +145,14 @@ class BoundConsumer:
 
     def needs_more_than(self, view: str) -> bool:
         """Return True if the consumer needs an image that a stream with this view type does not contain."""
-        return not self.declared.needed_images <= IMAGES.get(view, frozenset())
+        return not self.declaration.needed_images <= IMAGES.get(view, frozenset())
 
     def call_handler(self, changes: list[ItemChange[Any]]) -> None:
         """Call the consumer's function with the list of changes or, if it does not accept lists, once for
         each change.
         """
-        function: Callable[[Any], Any] = self.declared.function
-        if self.declared.takes_list:
+        function: Callable[[Any], Any] = self.declaration.function
+        if self.declaration.takes_list:
             function(changes)
             return
         for change in changes:
@@ -161,7 +161,7 @@ class BoundConsumer:
     def _changes_of_event(
         self, event: EventName, record: StreamRecord, old: Reader | None, new: Reader | None, suffix: str = ""
     ) -> Changes:
-        if event not in self.declared.events or (old is None and new is None):
+        if event not in self.declaration.events or (old is None and new is None):
             return ()
         change = _CHANGE_MAKERS[event](record, old, new, record.event_id + suffix)
         return (change,) if self.matches is None or self.matches(change) else ()
@@ -198,7 +198,7 @@ _CHANGE_MAKERS: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | 
 
 
 def bind_consumers(
-    table: Table, real_name: str, consumers: Sequence[Callable[..., Any] | str] | None
+    table: Table, physical_name: str, consumers: Sequence[Callable[..., Any] | str] | None
 ) -> list[BoundConsumer]:
     """Return a bound consumer for each of the table's consumers in `consumers`, or for all of them if `consumers` is
     None.
@@ -206,11 +206,11 @@ def bind_consumers(
     `consumers` contains functions or consumer names. Raises ConsumerSetupError if a consumer does not exist or cannot
     run.
     """
-    declared = table.consumers if consumers is None else [_find_consumer(table, name) for name in consumers]
-    if not declared:
+    selected_consumers = table.consumers if consumers is None else [_find_consumer(table, name) for name in consumers]
+    if not selected_consumers:
         raise ConsumerSetupError(f"table {table.name} has no consumer: declare one with @table.on_change(...)")
-    names = [consumer.name for consumer in declared]
-    for consumer in declared:
+    names = [consumer.name for consumer in selected_consumers]
+    for consumer in selected_consumers:
         if not consumer.entities:
             raise ConsumerSetupError(f"{consumer.name} names no entity: @table.on_change(Order), {consumer.place}")
         if names.count(consumer.name) > 1:
@@ -218,34 +218,34 @@ def bind_consumers(
                 f"table {table.name} has two consumers named {consumer.name}, which would share checkpoints;"
                 f" rename one: {consumer.place}"
             )
-    for consumer in declared:
+    for consumer in selected_consumers:
         _check_callable(consumer.name, consumer.function)
     return [
         BoundConsumer(
-            f"{real_name}/{consumer.name}",
+            f"{physical_name}/{consumer.name}",
             consumer,
             frozenset(consumer.entities),
             filter_of(consumer.filter),
         )
-        for consumer in declared
+        for consumer in selected_consumers
     ]
 
 
 def with_handlers(
-    table: Table, bound: Sequence[BoundConsumer], handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]]
+    table: Table, consumers: Sequence[BoundConsumer], handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]]
 ) -> list[BoundConsumer]:
     """Return copies of the consumers that call the functions in `handlers` instead of their declared functions."""
-    by_name = {_find_consumer(table, consumer_name).name: handler for consumer_name, handler in handlers.items()}
+    by_name = {_find_consumer(table, key).name: handler for key, handler in handlers.items()}
     for name, handler in by_name.items():
         _check_callable(name, handler)
     return [
         replace(
             consumer,
-            declared=replace(
-                consumer.declared, function=by_name.get(consumer.declared.name, consumer.declared.function)
+            declaration=replace(
+                consumer.declaration, function=by_name.get(consumer.declaration.name, consumer.declaration.function)
             ),
         )
-        for consumer in bound
+        for consumer in consumers
     ]
 
 
@@ -260,7 +260,7 @@ def _check_callable(name: str, function: Callable[..., Any]) -> None:
 def sorter_of(table: Table, consumers: Sequence[BoundConsumer]) -> RecordSorter:
     """Return a record sorter for all entities whose changes the consumers of a table receive."""
     return RecordSorter(
-        table, list(dict.fromkeys(spec for consumer in consumers for spec in consumer.declared.entities))
+        table, list(dict.fromkeys(spec for consumer in consumers for spec in consumer.declaration.entities))
     )
 
 
@@ -277,7 +277,7 @@ def check_destinations(consumers: Sequence[BoundConsumer], destinations: Contain
     records.
     """
     for consumer in consumers:
-        destination = consumer.declared.on_failure
+        destination = consumer.declaration.on_failure
         if destination is not None and destination not in destinations:
             raise ConsumerSetupError(
                 f'{consumer.name} sends failed records to "{destination}", which the runner was not given:'
@@ -293,8 +293,8 @@ def check_views(consumer: BoundConsumer, shards: Sequence[Shard], streams: Seque
     views = {stream.arn: stream.view for stream in streams}
     for shard in shards:
         if consumer.needs_more_than(views[shard.arn]):
-            needs = " and ".join(sorted(consumer.declared.needed_images))
+            images = " and ".join(sorted(consumer.declaration.needed_images))
             raise ConsumerSetupError(
-                f"{consumer.name} needs the {needs} image of items, and stream {shard.arn} has {views[shard.arn]}:"
+                f"{consumer.name} needs the {images} image of items, and stream {shard.arn} has {views[shard.arn]}:"
                 " a stream's view cannot be altered; switch it off, and on again with the view that is needed"
             )

@@ -164,7 +164,7 @@ class Track:
 
 
 def _segments(consumer: BoundConsumer, records: Sequence[SortedRecord], begins_at_s: float | None) -> list[Segment]:
-    size = consumer.declared.batch if consumer.declared.takes_list else 1
+    size = consumer.declaration.batch if consumer.declaration.takes_list else 1
     # The stream's times are in whole seconds, so records of the second in which the consumer started are delivered.
     oldest = float("-inf") if begins_at_s is None else begins_at_s // 1
     segments: list[Segment] = []
@@ -224,9 +224,9 @@ class Delivery:
     def _handle_failure(self, track: Track, segment: Segment, error: Exception, counts: Counts) -> bool:
         segment.attempts += 1
         segment.changes = None
-        declared = track.consumer.declared
-        is_halved = declared.bisect and len(segment.records) > 1
-        if not is_halved and self._is_final(declared.retries, segment):
+        declaration = track.consumer.declaration
+        is_halved = declaration.bisect and len(segment.records) > 1
+        if not is_halved and self._is_final(declaration.retries, segment):
             return self._give_up(track, segment, error, counts)
         counts.retried += 1
         wait_s = self._schedule_retry(track)
@@ -260,14 +260,14 @@ class Delivery:
         attempts = max(1, segment.attempts + segment.earlier_attempts)
         error_details = error_text(error), trace_of(error), attempts, self._clock.now()
         failures = [Failure(track.consumer.name, entry.record, *error_details) for entry in segment.records]
-        if track.consumer.declared.on_failure is None:
+        if track.consumer.declaration.on_failure is None:
             track.stopped = failures[0]
             return False
         segment.failures = failures
         return self._send(track, segment, counts)
 
     def _send(self, track: Track, segment: Segment, counts: Counts) -> bool:
-        name = track.consumer.declared.on_failure
+        name = track.consumer.declaration.on_failure
         assert name is not None, "only what has a destination is sent there"
         try:
             self._destinations[name].send(segment.failures)

@@ -352,14 +352,14 @@ def redrive(
     design.
     """
     name = table.name if db is None else db.table_name(table)
-    bound: dict[str, tuple[BoundConsumer, RecordSorter]] = {}
+    bound_consumers: dict[str, tuple[BoundConsumer, RecordSorter]] = {}
     failed_again = []
     for failure in failures:
-        if failure.consumer not in bound:
+        if failure.consumer not in bound_consumers:
             consumers = bind_consumers(table, name, [failure.consumer.removeprefix(f"{name}/")])
             (consumer,) = with_handlers(table, consumers, handlers or {})
-            bound[failure.consumer] = consumer, sorter_of(table, [consumer])
-        consumer, sorter = bound[failure.consumer]
+            bound_consumers[failure.consumer] = consumer, sorter_of(table, [consumer])
+        consumer, sorter = bound_consumers[failure.consumer]
         try:
             changes = list(consumer.changes(sorter.sort(failure.record)))
             if changes:

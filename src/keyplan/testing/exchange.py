@@ -67,12 +67,12 @@ def exchange(
             model=operation.model,
             context=context,
         )
-    reply = None
+    answer = None
     if operation.before_call.has_active_handlers(events):
-        reply = yield from _emit_before_call(operation, client, params, context)
-    if reply is None:
-        reply = yield from _run_on_engine(operation, client, engine, params, context=context, sleep=sleep)
-    http, parsed = reply
+        answer = yield from _emit_before_call(operation, client, params, context)
+    if answer is None:
+        answer = yield from _run_on_engine(operation, client, engine, params, context=context, sleep=sleep)
+    http, parsed = answer
     if operation.after_call.has_active_handlers(events):
         http = http or _http_response(client, parsed)
         yield partial(
@@ -156,7 +156,7 @@ def _run_on_engine(
             return None, parsed
         http = _http_response(client, parsed)
         context["retries"] = {"attempt": attempts}
-        verdicts = yield partial(
+        retry_results = yield partial(
             client.meta.events.emit,
             operation.needs_retry,
             response=(http, parsed),
@@ -166,7 +166,7 @@ def _run_on_engine(
             caught_exception=None,
             request_dict={"context": context},
         )
-        wait_s = first_non_none_response(verdicts)
+        wait_s = first_non_none_response(retry_results)
         if wait_s is None or wait_s is False:
             return http, parsed
         yield partial(sleep, wait_s)

@@ -120,12 +120,12 @@ class Consumer:
     @property
     def needed_images(self) -> frozenset[str]:
         """The item images that the consumer needs: "old", "new" or both."""
-        needed = set()
+        images = set()
         if self.events & {"modified", "removed", "expired"}:
-            needed.add("old")
+            images.add("old")
         if self.events & {"modified", "inserted"}:
-            needed.add("new")
-        return frozenset(needed)
+            images.add("new")
+        return frozenset(images)
 
 
 def build_consumer(

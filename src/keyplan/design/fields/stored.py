@@ -148,12 +148,12 @@ def member_encoder(annotation: Any, parts: Sequence[object], *, rounds_up: bool 
         return encode_value
     stored_as, encode = stored, _TIMESTAMP_ENCODERS[stored]
 
-    def encoded(value: Any) -> AttributeValue:
+    def encode_member(value: Any) -> AttributeValue:
         if not isinstance(value, datetime):
             return encode_value(value)
         return encode(round_up(stored_as, value) if rounds_up else value)
 
-    return encoded
+    return encode_member
 
 
 def is_stored_as_absent(value: object) -> bool:
@@ -502,11 +502,11 @@ def amount_validator(field: StoredField) -> Callable[[Any], Any]:
 def _validator(name: str, annotation: Any) -> Callable[[Any], Any]:
     validate = TypeAdapter(annotation).validate_python
 
-    def checked(value: Any) -> Any:
+    def check(value: Any) -> Any:
         try:
             return validate(value)
         except ValidationError as error:
             problems = "; ".join(problem["msg"] for problem in error.errors())
             raise ValueError(f"{name}={value!r} is not valid: {problems}") from None
 
-    return checked
+    return check

@@ -175,13 +175,13 @@ def _trim(machine: Automaton) -> Automaton:
         for chars, target in outgoing:
             if chars:
                 sources.setdefault(target, []).append(state)
-    alive, pending = set(machine.ends), list(machine.ends)
+    live_states, pending = set(machine.ends), list(machine.ends)
     while pending:
         for source in sources.get(pending.pop(), ()):
-            if source not in alive:
-                alive.add(source)
+            if source not in live_states:
+                live_states.add(source)
                 pending.append(source)
-    edges = [tuple(edge for edge in outgoing if edge[0] and edge[1] in alive) for outgoing in machine.edges]
+    edges = [tuple(edge for edge in outgoing if edge[0] and edge[1] in live_states) for outgoing in machine.edges]
     return Automaton(machine.start, tuple(edges), machine.ends)
 
 
@@ -198,26 +198,26 @@ def _without_ambiguous_words(machine: Automaton, delimiter: str) -> Automaton:
     The automaton accepts a word only if `word + delimiter` contains the delimiter at its end and nowhere else.
     """
     width = len(delimiter)
-    singles = [CharSet.from_text(character) for character in dict.fromkeys(delimiter)]
+    delimiter_chars = [CharSet.from_text(character) for character in dict.fromkeys(delimiter)]
     other_chars = ANY
-    for single in singles:
-        other_chars = other_chars.difference(single)
+    for char in delimiter_chars:
+        other_chars = other_chars.difference(char)
     steps = [
-        [(single, _overlap(delimiter[:k] + chr(single.lowest), delimiter)) for single in singles] + [(other_chars, 0)]
+        [(char, _overlap(delimiter[:k] + chr(char.lowest), delimiter)) for char in delimiter_chars] + [(other_chars, 0)]
         for k in range(width)
     ]
     edges: list[tuple[Edge, ...]] = []
     for outgoing in machine.edges:
         for k in range(width):
-            moves = [
+            transitions = [
                 (chars.intersection(c), target * width + j)
                 for chars, target in outgoing
                 for c, j in steps[k]
                 if j < width
             ]
-            edges.append(tuple((chars, target) for chars, target in moves if chars))
-    accepting = [k for k in range(width) if (delimiter[:k] + delimiter).find(delimiter) == k]
-    ends = frozenset(state * width + k for state in machine.ends for k in accepting)
+            edges.append(tuple((chars, target) for chars, target in transitions if chars))
+    accepting_positions = [k for k in range(width) if (delimiter[:k] + delimiter).find(delimiter) == k]
+    ends = frozenset(state * width + k for state in machine.ends for k in accepting_positions)
     return Automaton(machine.start * width, tuple(edges), ends)
 
 

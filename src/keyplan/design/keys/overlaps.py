@@ -205,9 +205,9 @@ def _shared_values(
     are decoded to the values of one list of templates, and rendered again. If both lists can produce the rendered
     strings, the overlap contains these strings, which may differ from `texts`.
     """
-    for side in (left, right):
-        for values in _possible_values(side, texts):
-            rendered_texts = _render(side, values)
+    for templates in (left, right):
+        for values in _possible_values(templates, texts):
+            rendered_texts = _render(templates, values)
             if rendered_texts is not None:
                 left_values, right_values = _values(left, rendered_texts), _values(right, rendered_texts)
                 if left_values is not None and right_values is not None:

@@ -68,14 +68,16 @@ def index_effects(
         if creates and _is_fixed_at_creation(bound_key, entity):
             effects.append(IndexEffect(bound_key, _sources_at_creation(bound_key, write), only_if_missing=True))
             continue
-        deciding = changed_fields & _deciding_fields(bound_key, entity)
-        if not deciding or (not creates and _keeps_key(bound_key, entity, deciding, before=before, after=after)):
+        decisive_fields = changed_fields & _deciding_fields(bound_key, entity)
+        if not decisive_fields or (
+            not creates and _keeps_key(bound_key, entity, decisive_fields, before=before, after=after)
+        ):
             if creates and (missing_names := _default_entry_fields(bound_key, entity, values, write)):
                 faults.append(_stale_index(pattern, entity, bound_key, missing_names, "creates", omitted=omitted))
             continue
         missing_names = _missing_fields(bound_key, entity, values, _present_fields(entity, write))
         if missing_names:
-            verb_phrase = f"changes {', '.join(sorted(deciding))} of"
+            verb_phrase = f"changes {', '.join(sorted(decisive_fields))} of"
             faults.append(_stale_index(pattern, entity, bound_key, missing_names, verb_phrase, omitted=omitted))
         else:
             effects.append(IndexEffect(bound_key, {name: values.get(name, UNKNOWN) for name in bound_key.depends_on}))
@@ -161,13 +163,15 @@ def _sources_at_creation(bound_key: BoundKey, write: ItemWrite) -> dict[str, Sou
     return {name: write.key.get(name, WRITE_TIME) for name in bound_key.fields}
 
 
-def _keeps_key(bound_key: BoundKey, entity: EntitySpec, deciding: set[str], *, before: _Cases, after: _Cases) -> bool:
+def _keeps_key(
+    bound_key: BoundKey, entity: EntitySpec, decisive_fields: set[str], *, before: _Cases, after: _Cases
+) -> bool:
     """Return True if an update does not change the key of an item in a sparse index, and the item stays in the index.
 
-    `deciding` are the changed fields that affect the index. `before` and `after` contain the possible field values
-    before and after the update.
+    `decisive_fields` are the changed fields that affect the index. `before` and `after` contain the possible field
+    values before and after the update.
     """
-    if bound_key.only_if is None or deciding & (_key_fields(bound_key, entity) | set(bound_key.fields)):
+    if bound_key.only_if is None or decisive_fields & (_key_fields(bound_key, entity) | set(bound_key.fields)):
         return False
     return all(holds(bound_key.only_if, values) is True for values in (*before, *after))
 
@@ -331,13 +335,13 @@ def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
     if bound_key is None:
         return []
     templates = [part.template for part in (*spec.key.attributes, *bound_key.attributes)]
-    in_keys = {
+    names_in_keys = {
         name for template in templates if template is not None and template.reversible for name in template.fields
     }
     return [
         name
         for name, field in spec.fields.items()
-        if not index.projects(field.attribute, spec.schema.key) and name not in in_keys
+        if not index.projects(field.attribute, spec.schema.key) and name not in names_in_keys
     ]
 
 

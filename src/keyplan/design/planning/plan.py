@@ -321,7 +321,7 @@ def _compared_fields(condition: Condition | None) -> Iterator[tuple[str, Source]
     if isinstance(condition, CompareCondition) and _is_field(condition.left):
         yield condition.left.field, condition.right  # type: ignore[attr-defined]  # _is_field looked
     if isinstance(condition, (BetweenCondition, InCondition)) and _is_field(condition.operand):
-        yield from ((condition.operand.field, compared) for compared in condition.operands()[1:])  # type: ignore[attr-defined]
+        yield from ((condition.operand.field, value) for value in condition.operands()[1:])  # type: ignore[attr-defined]
 
 
 def _is_field(operand: object) -> bool:

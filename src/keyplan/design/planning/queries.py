@@ -181,14 +181,15 @@ def plan_walk(pattern: PatternDeclaration, fields: dict[str, Source]) -> Walk:
 
     Return None if every key field has a single value. Raises DesignError if several fields have several values.
     """
-    walks = [(name, source) for name, source in fields.items() if isinstance(source, (Each, EveryShard))]
-    if len(walks) > 1:
+    repeated_fields = [(name, source) for name, source in fields.items() if isinstance(source, (Each, EveryShard))]
+    if len(repeated_fields) > 1:
         raise DesignError(
-            f"{pattern.name} passes several values for {walks[0][0]} and for {walks[1][0]}: only one field may vary",
+            f"{pattern.name} passes several values for {repeated_fields[0][0]} and for {repeated_fields[1][0]}:"
+            " only one field may vary",
             place=pattern.place.at("each("),
             fix="pass a single value for one of them, or declare a pattern for each",
         )
-    return walks[0] if walks else None
+    return repeated_fields[0] if repeated_fields else None
 
 
 def _partition_key_fault(

@@ -49,10 +49,10 @@ def plan_sort(pattern: PatternDeclaration, bound_key: BoundKey, key_condition: K
     )
     if not is_leading:
         return _not_leading(pattern, bound_key, stated_fields, order)
-    if stated_fields and (different := _different_sort_keys(pattern, bound_key, key_condition)) is not None:
-        return different
-    confined = bool(stated_fields) or (len(pattern.entities) == 1 and not pattern.schema.literal)
-    return _plan_conditions(pattern, bound_key, key_condition, confined=confined)
+    if stated_fields and (fault_plan := _different_sort_keys(pattern, bound_key, key_condition)) is not None:
+        return fault_plan
+    is_restricted = bool(stated_fields) or (len(pattern.entities) == 1 and not pattern.schema.literal)
+    return _plan_conditions(pattern, bound_key, key_condition, is_restricted=is_restricted)
 
 
 def name_range(pattern: PatternDeclaration, key_condition: KeyCondition) -> KeyCondition:
@@ -254,15 +254,15 @@ def _known_start(template: BoundTemplate | None, key_condition: KeyCondition) ->
 
 
 def _plan_conditions(
-    pattern: PatternDeclaration, bound_key: BoundKey, key_condition: KeyCondition, *, confined: bool
+    pattern: PatternDeclaration, bound_key: BoundKey, key_condition: KeyCondition, *, is_restricted: bool
 ) -> SortKeyPlan:
     """Plan the conditions on the sort key attributes. Equality conditions on leading attributes are followed by at most
     one range or prefix condition.
 
-    If `confined` is False, plan no condition, so that the whole partition is read.
+    If `is_restricted` is False, plan no condition, so that the whole partition is read.
     """
     conditions: list[SortCondition] = []
-    for part in bound_key.sort if confined else ():
+    for part in bound_key.sort if is_restricted else ():
         if key_condition.range is not None and key_condition.range.field in part.fields:
             last = _plan_range(pattern, part, key_condition)
             return replace(last, conditions=(*conditions, *last.conditions))

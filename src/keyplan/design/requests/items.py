@@ -29,10 +29,12 @@ class ItemBuilder:
 
     def __init__(self, spec: EntitySpec) -> None:
         self.spec = spec
-        hidden, parts = spec.key_only_fields, spec.key.attributes
+        key_only_fields, parts = spec.key_only_fields, spec.key.attributes
         texts = [(part.attribute, part.template.render) for part in parts if part.template is not None]
         texts = texts if len(texts) == len(parts) else []
-        self._encode = item_encoder([field for field in spec.fields.values() if field.name not in hidden], texts)
+        self._encode = item_encoder(
+            [field for field in spec.fields.values() if field.name not in key_only_fields], texts
+        )
         self._key = [(part.attribute, key_attribute_maker(part)) for part in parts]
         self._other_key = [] if texts else self._key
         self._indexes = [EntityIndexKey(bound_key, spec) for bound_key in spec.indexes]

@@ -184,9 +184,9 @@ class RequestPlaceholders:
         """
         placeholder = ":" + (_CLEAN.sub("_", base_name) or "v")[:_LISTED_CHARACTERS]
         names = (f"{placeholder}_{number}" for number in count(1))
-        unused = tuple(islice((name for name in names if not self._is_used(name)), size))
-        self._list_placeholders.update(unused)
-        return unused
+        placeholders = tuple(islice((name for name in names if not self._is_used(name)), size))
+        self._list_placeholders.update(placeholders)
+        return placeholders
 
     def reserve(self, preferred: str) -> str:
         """Return an unused placeholder with a name derived from `preferred`, and mark it as used."""
