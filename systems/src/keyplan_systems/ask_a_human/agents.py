@@ -50,12 +50,12 @@ class Agents:
         """
         secret_hash = credentials.secret_hash(secret)
         for attempt in range(ATTEMPTS):
-            stored = self._connection.run(design_questions.agent_by_id(agent))
-            if stored is None:
+            item = self._connection.run(design_questions.agent_by_id(agent))
+            if item is None:
                 return False
-            if credentials.hashes_match(secret_hash, stored.secret_hash):
+            if credentials.hashes_match(secret_hash, item.secret_hash):
                 return True
-            if not credentials.hashes_match(secret_hash, stored.next_secret_hash):
+            if not credentials.hashes_match(secret_hash, item.next_secret_hash):
                 return False
             try:
                 self._base.write(design_questions.confirm_secret(agent, secret_hash))

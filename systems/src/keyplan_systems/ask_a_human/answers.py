@@ -116,11 +116,11 @@ class Answers:
 
         The reply (points and badges) is None unless the request comes from the device that sent the answer.
         """
-        stored = self._response(question_id, caller)
-        if stored is None:
+        item = self._response(question_id, caller)
+        if item is None:
             return None
-        is_own = caller.device is not None and stored.device == caller.device
-        return records.response(stored), records.reply(stored) if is_own else None
+        is_own = caller.device is not None and item.device == caller.device
+        return records.response(item), records.reply(item) if is_own else None
 
     def view(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
         """Return a question, and whether the caller can answer it. The second element is True if the question is open
@@ -165,9 +165,9 @@ class Answers:
             response = questions.create_response(
                 question, content, caller.person, now_ms, fingerprint=caller.fingerprint
             )
-            scored = self._store_answer(question, response, zone, now_ms, device=caller.device, address=address)
-            if scored is not None:
-                return AnswerResult(response, scored.reply, allowance)
+            scored_answer = self._store_answer(question, response, zone, now_ms, device=caller.device, address=address)
+            if scored_answer is not None:
+                return AnswerResult(response, scored_answer.reply, allowance)
             self._base.back_off(attempt)
         raise BusyError("too many people are answering this question at once")
 
@@ -201,8 +201,8 @@ class Answers:
         notified_at_ms = None if notice is None else parse_iso(notice.notified_at)
         facts = scoring.answer_facts(question, response, zone, notified_at_ms)
         stats = scoring.new_stats(person, now_ms) if stored_stats is None else records.stats(stored_stats)
-        scored = scoring.apply_answer(stats, facts, now_ms)
-        stored_response = records.stored_response(response, device, scored.reply)
+        scored_answer = scoring.apply_answer(stats, facts, now_ms)
+        stored_response = records.response_item(response, device, scored_answer.reply)
         assessment = abuse.assess(
             AnswerHistory() if stored_stats is None else records.answer_history(stored_stats), question.type, response
         )
@@ -210,7 +210,7 @@ class Answers:
         quota = None if max_answers is None else (f"answers_by_address#{question.question_id}#{address}", max_answers)
         try:
             self._connection.run(
-                _transaction(question, stored_response, scored, assessment, stored_stats, now_ms, quota)
+                _transaction(question, stored_response, scored_answer, assessment, stored_stats, now_ms, quota)
             )
         except TransactionFailedError as error:
             reasons = [reason for reason in error.reasons if reason is not None]
@@ -220,16 +220,18 @@ class Answers:
             if reasons and all(isinstance(reason, (*STALE, *TRANSIENT)) for reason in reasons):
                 return None
             raise
-        return scored
+        return scored_answer
 
 
-def _repeated_result(stored: StoredResponse, caller: Identity, body: Mapping[str, object]) -> AnswerResult | None:
-    """Return the original reply if the request repeats the answer in `stored`, or None otherwise.
+def _repeated_result(
+    stored_response: StoredResponse, caller: Identity, body: Mapping[str, object]
+) -> AnswerResult | None:
+    """Return the original reply if the request repeats the answer in `stored_response`, or None otherwise.
 
     A request is a repetition if it comes from the same device and has the same content.
     """
-    reply, response = records.reply(stored), records.response(stored)
-    if reply is None or caller.device is None or stored.device != caller.device:
+    reply, response = records.reply(stored_response), records.response(stored_response)
+    if reply is None or caller.device is None or stored_response.device != caller.device:
         return None
     try:
         content = requests.parse(AnswerRequest, body)
@@ -241,14 +243,16 @@ def _repeated_result(stored: StoredResponse, caller: Identity, body: Mapping[str
 def _transaction(  # noqa: PLR0917 - the parts of one answer
     question: Question,
     response: StoredResponse,
-    scored: ScoredAnswer,
+    scored_answer: ScoredAnswer,
     assessment: Assessment,
     stored_stats: UserStats | None,
     now_ms: int,
     quota: tuple[str, int] | None,
 ) -> Call[None]:
     answered_question = questions.add_answer(question, now_ms)
-    stats = records.stored_stats(scored.stats, assessment.history, 0 if stored_stats is None else stored_stats.version)
+    stats = records.stats_item(
+        scored_answer.stats, assessment.history, 0 if stored_stats is None else stored_stats.version
+    )
     return design_people.answer_question(
         response,
         AnswerEffect(
@@ -261,14 +265,12 @@ def _transaction(  # noqa: PLR0917 - the parts of one answer
             closed_at=None if answered_question.closed_at_ms is None else iso(answered_question.closed_at_ms),
             ttl=questions.ttl_s(answered_question),
         ),
-        first=[stats] if stored_stats is None else [],
-        later=[] if stored_stats is None else [stats],
-        rows=[records.stored_row(boards.row(scored.stats, period, now_ms), period, now_ms) for period in Period],
-        flags=[
-            records.stored_flag(flag) for flag in abuse.flags(records.response(response), assessment.reasons, now_ms)
-        ],
-        ended=[] if answered_question.status.answerable else [question.agent_id],
-        done=[] if answered_question.status.answerable else [question.question_id],
+        new_stats=[stats] if stored_stats is None else [],
+        changed_stats=[] if stored_stats is None else [stats],
+        rows=[records.row_item(boards.row(scored_answer.stats, period, now_ms), period, now_ms) for period in Period],
+        flags=[records.flag_item(flag) for flag in abuse.flags(records.response(response), assessment.reasons, now_ms)],
+        closed_question_agents=[] if answered_question.status.answerable else [question.agent_id],
+        closed_questions=[] if answered_question.status.answerable else [question.question_id],
         windows=[] if quota is None else [quota[0]],
         allowed=0 if quota is None else quota[1],
         windows_end=questions.ttl_s(answered_question),

@@ -87,15 +87,15 @@ def application(service: Service, checks: Mapping[str, Check], trusted_proxies: 
 def agent_routes(service: Service, trusted_proxies: int) -> APIRouter:
     """Return the routes for agents: registration, secret rotation, and submitting, reading and listing questions."""
     router = api_router(prefix="/agent", tags=["agents"])
-    authenticated = AgentAuthentication(service.agents)
-    polling: Any = Depends(PollingAgent(service.base, authenticated))
-    _add_registration(router, service, trusted_proxies, polling)
-    _add_asking(router, service, Depends(authenticated))
-    _add_polling(router, service, polling)
+    authentication = AgentAuthentication(service.agents)
+    polling_agent: Any = Depends(PollingAgent(service.base, authentication))
+    _add_registration(router, service, trusted_proxies, polling_agent)
+    _add_asking(router, service, Depends(authentication))
+    _add_polling(router, service, polling_agent)
     return router
 
 
-def _add_registration(router: APIRouter, service: Service, trusted_proxies: int, polling: Any) -> None:
+def _add_registration(router: APIRouter, service: Service, trusted_proxies: int, polling_agent: Any) -> None:
     @router.post(
         "/register",
         status_code=201,
@@ -112,17 +112,17 @@ def _add_registration(router: APIRouter, service: Service, trusted_proxies: int,
         response_model=AgentCredentials,
         summary="Rotate the agent's secret; the current one stays valid until the new one is used",
     )
-    def rotate(agent: str = polling) -> AgentCredentials:
+    def rotate(agent: str = polling_agent) -> AgentCredentials:
         return AgentCredentials(agent_id=agent, secret=service.agents.rotate(agent))
 
 
-def _add_asking(router: APIRouter, service: Service, authenticated: Any) -> None:
+def _add_asking(router: APIRouter, service: Service, agent_dependency: Any) -> None:
     @router.post("/questions", status_code=201, response_model=CreatedQuestion, summary="Ask people a question")
     def ask(
         request: Request,
         response: Response,
         question: Annotated[QuestionRequest, Body(examples=[ASK_EXAMPLE])],
-        agent: str = authenticated,
+        agent: str = agent_dependency,
         header_key: IdempotencyHeader = None,
     ) -> CreatedQuestion:
         key = requests.idempotency_key(question.idempotency_key, header_key)
@@ -134,20 +134,20 @@ def _add_asking(router: APIRouter, service: Service, authenticated: Any) -> None
         return serializers.created_question(result.question, poll_url, service.base.now_ms)
 
 
-def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
+def _add_polling(router: APIRouter, service: Service, polling_agent: Any) -> None:
     @router.get(
         "/questions/{question_id}",
         response_model=AgentQuestion,
         response_model_exclude_none=True,
         summary="Get a question of the agent with its answers so far",
     )
-    def poll(question_id: str, agent: str = polling) -> AgentQuestion:
+    def poll(question_id: str, agent: str = polling_agent) -> AgentQuestion:
         question, responses = service.questions.read(agent, question_id)
         return serializers.agent_question(question, responses, service.base.now_ms)
 
     @router.get("/questions", response_model=ListedQuestions, summary="List the agent's questions, newest first")
     def list_questions(
-        agent: str = polling,
+        agent: str = polling_agent,
         limit: Annotated[int, Query(ge=1, le=50)] = 20,
         cursor: Cursor = None,
     ) -> ListedQuestions:
@@ -163,15 +163,15 @@ def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
     leaderboards.
     """
     router = api_router(prefix="/human", tags=["people"])
-    reading = Depends(AddressRateLimit(service.base, limits.HUMAN_READS, trusted_proxies))
+    read_limit = Depends(AddressRateLimit(service.base, limits.HUMAN_READS, trusted_proxies))
     device_identity = DeviceIdentity(service.devices)
     person_identity = PersonIdentity(device_identity)
     _add_devices(router, service, trusted_proxies)
-    _add_questions(router, service, reading, Depends(person_identity))
+    _add_questions(router, service, read_limit, Depends(person_identity))
     _add_answering(router, service, trusted_proxies, Depends(person_identity))
-    _add_statistics(router, service, reading, person_identity)
-    counting = Depends(AddressRateLimit(service.base, limits.SUBSCRIPTIONS, trusted_proxies))
-    _add_subscribing(router, service, counting, Depends(person_identity))
+    _add_statistics(router, service, read_limit, person_identity)
+    subscribe_limit = Depends(AddressRateLimit(service.base, limits.SUBSCRIPTIONS, trusted_proxies))
+    _add_subscribing(router, service, subscribe_limit, Depends(person_identity))
     _add_subscriptions(router, service, Depends(device_identity))
     return router
 
@@ -188,8 +188,8 @@ def _add_devices(router: APIRouter, service: Service, trusted_proxies: int) -> N
         return DeviceCredentials(token=service.devices.register(fingerprint))
 
 
-def _add_questions(router: APIRouter, service: Service, reading: Any, person: Any) -> None:
-    @router.get("/questions", response_model=Feed, summary="List open questions", dependencies=[reading])
+def _add_questions(router: APIRouter, service: Service, read_limit: Any, person: Any) -> None:
+    @router.get("/questions", response_model=Feed, summary="List open questions", dependencies=[read_limit])
     def feed(
         audience: Annotated[Audience | None, Query(description="Return only questions for this audience.")] = None,
         limit: Annotated[int, Query(ge=1, le=50)] = 20,
@@ -199,7 +199,7 @@ def _add_questions(router: APIRouter, service: Service, reading: Any, person: An
         return Feed(questions=[serializers.human_question(open_question) for open_question in page], cursor=page.cursor)
 
     @router.get(
-        "/questions/{question_id}", response_model=ViewedQuestion, summary="Get a question", dependencies=[reading]
+        "/questions/{question_id}", response_model=ViewedQuestion, summary="Get a question", dependencies=[read_limit]
     )
     def view(question_id: str, caller: Identity = person) -> ViewedQuestion:
         question, can_answer = service.answers.view(question_id, caller)
@@ -230,31 +230,31 @@ def _add_answering(router: APIRouter, service: Service, trusted_proxies: int, pe
         return serializers.accepted_answer(result)
 
 
-def _add_statistics(router: APIRouter, service: Service, reading: Any, person_identity: PersonIdentity) -> None:
+def _add_statistics(router: APIRouter, service: Service, read_limit: Any, person_identity: PersonIdentity) -> None:
     person: Any = Depends(person_identity)
-    anybody: Any = Depends(OptionalIdentity(person_identity))
+    optional_person: Any = Depends(OptionalIdentity(person_identity))
 
-    @router.get("/stats", response_model=StatsView, summary="Get the caller's statistics", dependencies=[reading])
+    @router.get("/stats", response_model=StatsView, summary="Get the caller's statistics", dependencies=[read_limit])
     def stats(zone: Zone, caller: Identity = person) -> StatsView:
         return serializers.stats_view(service.leaderboards.record(caller.person, zone), service.base.now_ms)
 
-    @router.get("/leaderboard", response_model=LeaderboardView, summary="Get a leaderboard", dependencies=[reading])
+    @router.get("/leaderboard", response_model=LeaderboardView, summary="Get a leaderboard", dependencies=[read_limit])
     def leaderboard(
         period: Period = Period.ALL_TIME,
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
-        caller: Identity | None = anybody,
+        caller: Identity | None = optional_person,
     ) -> LeaderboardView:
         entries, position = service.leaderboards.board(period, limit, None if caller is None else caller.person)
         return serializers.leaderboard_view(period, entries, position)
 
 
-def _add_subscribing(router: APIRouter, service: Service, counting: Any, person: Any) -> None:
+def _add_subscribing(router: APIRouter, service: Service, subscribe_limit: Any, person: Any) -> None:
     @router.post(
         "/push/subscribe",
         status_code=201,
         response_model=SubscriptionView,
         summary="Subscribe to push notifications",
-        dependencies=[counting],
+        dependencies=[subscribe_limit],
     )
     def subscribe(
         subscription: Annotated[SubscribeRequest, Body(examples=[SUBSCRIBE_EXAMPLE])], caller: Identity = person

@@ -84,8 +84,8 @@ def client_address(request: Request, trusted_proxies: int) -> str:
     entries to the left of it. If the header occurs several times, its values form one list (RFC 9110, section 5.3),
     because a proxy may add its own header after the client's.
     """
-    forwarded = ",".join(request.headers.getlist("X-Forwarded-For"))
-    hops = [hop.strip() for hop in forwarded.split(",") if hop.strip()]
+    forwarded_addresses = ",".join(request.headers.getlist("X-Forwarded-For"))
+    hops = [hop.strip() for hop in forwarded_addresses.split(",") if hop.strip()]
     if trusted_proxies and len(hops) >= trusted_proxies:
         return _network(hops[-trusted_proxies])
     return _network(request.client.host) if request.client is not None else "unknown"
@@ -93,12 +93,12 @@ def client_address(request: Request, trusted_proxies: int) -> str:
 
 def _network(address: str) -> str:
     try:
-        parsed = ip_address(address)
+        ip = ip_address(address)
     except ValueError:
         return address[:64]
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
-    return str(parsed.ipv4_mapped or IPv6Network((int(parsed), 64), strict=False))
+    if not isinstance(ip, IPv6Address):
+        return str(ip)
+    return str(ip.ipv4_mapped or IPv6Network((int(ip), 64), strict=False))
 
 
 class SharedAddressRateLimit:
@@ -139,8 +139,8 @@ class PollingAgent:
     returns the agent's ID.
     """
 
-    def __init__(self, base: Base, authenticated: AgentAuthentication) -> None:
-        self._base, self._authenticated = base, authenticated
+    def __init__(self, base: Base, authentication: AgentAuthentication) -> None:
+        self._base, self._authentication = base, authentication
 
     def __call__(self, response: Response, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
         """Return the agent's ID, and set the rate limit headers.
@@ -148,7 +148,7 @@ class PollingAgent:
         Raises InvalidRequestError for an invalid header, RateLimitedError if the limit is reached, or `Problem` with
         status 401 for a missing or wrong secret.
         """
-        agent = self._authenticated(secret, x_agent_id)
+        agent = self._authentication(secret, x_agent_id)
         set_rate_limit_headers(response, self._base.count(limits.POLLS, agent))
         return agent
 

@@ -163,8 +163,8 @@ class Base:
 
     def question(self, question_id: str, now_ms: int) -> Question:
         """Return a question. Raises QuestionNotFoundError if it does not exist or its retention time has passed."""
-        stored = self.connection.run(design_questions.question_by_id(question_id)) if is_uuid(question_id) else None
-        question = None if stored is None else records.question(stored)
+        item = self.connection.run(design_questions.question_by_id(question_id)) if is_uuid(question_id) else None
+        question = None if item is None else records.question(item)
         if question is None or questions.is_removable(question, now_ms):
             raise unknown_question(question_id)
         return question
@@ -176,10 +176,10 @@ class Base:
         self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))
 
 
-def convert_readable(convert: Callable[[Input], Result], stored: Iterable[Input]) -> list[Result]:
+def convert_readable(convert: Callable[[Input], Result], items: Iterable[Input]) -> list[Result]:
     """Convert stored items to domain values with `convert`. Items that raise ValueError are logged and omitted."""
     values = []
-    for item in stored:
+    for item in items:
         try:
             values.append(convert(item))
         except ValueError as error:

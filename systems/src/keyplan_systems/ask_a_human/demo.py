@@ -27,8 +27,8 @@ def play(stage: DemoStage) -> None:
         stats = ada.get("/human/stats").raise_for_status().json()
         stage.say(f"the first has {stats['total_points']} points and {len(stats['badges'])} badge(s)")
         body = {"question_id": question.question_id, "selected_option": 1, "response_time_ms": 6_000}
-        repeated = ada.post("/human/responses", json=body)
-        stage.say(f"one more answer is refused: {repeated.status_code} {repeated.json()['error']['code']}")
+        response = ada.post("/human/responses", json=body)
+        stage.say(f"one more answer is refused: {response.status_code} {response.json()['error']['code']}")
     stage.link(f"questions/{question.question_id}")
     stage.link("leaderboard")
 

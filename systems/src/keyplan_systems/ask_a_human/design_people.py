@@ -99,34 +99,34 @@ def move_between(leaderboard: str, old: str, new: str) -> ItemWrite:
 @transaction(rate=Rate(average=100, peak=1_500))
 def answer_question(
     response: Response,
-    step: AnswerEffect,
+    effect: AnswerEffect,
     *,
-    first: AtMostOne[UserStats],
-    later: AtMostOne[UserStats],
+    new_stats: AtMostOne[UserStats],
+    changed_stats: AtMostOne[UserStats],
     rows: Annotated[list[BoardRow], Field(max_length=3)],
     flags: Annotated[list[Flag], Field(max_length=3)],
-    ended: AtMostOne[str],
-    done: AtMostOne[str],
+    closed_question_agents: AtMostOne[str],
+    closed_questions: AtMostOne[str],
     windows: AtMostOne[str],
     allowed: int,
     windows_end: int,
 ) -> list[WriteCall[Any]]:
     """Store an answer, and update the question, the user's record, the leaderboard rows and the flags.
 
-    `first` contains the user's record if this is their first answer; otherwise `later` contains it. `flags` contains
-    one flag per reason for suspicion. If the answer closes the question, `ended` contains the agent's ID and `done` the
-    question's ID. `windows` contains the key of a counter for the answers to the question from one network address. The
-    counter must not exceed `allowed`.
+    `new_stats` contains the user's record if this is their first answer; otherwise `changed_stats` contains it. `flags`
+    contains one flag per reason for suspicion. If the answer closes the question, `closed_question_agents` contains the
+    agent's ID and `closed_questions` the question's ID. `windows` contains the key of a counter for the answers to the
+    question from one network address. The counter must not exceed `allowed`.
     """
     return [
         add_response(response),
-        count_response(step),
-        first_stats(each(first)),
-        next_stats(each(later)),
+        count_response(effect),
+        first_stats(each(new_stats)),
+        next_stats(each(changed_stats)),
         place_row(each(rows)),
         add_flag(each(flags)),
-        end_one(each(ended)),
-        end_errand("EXPIRE", each(done)),
+        end_one(each(closed_question_agents)),
+        end_errand("EXPIRE", each(closed_questions)),
         count_request(each(windows), allowed, windows_end),
     ]
 

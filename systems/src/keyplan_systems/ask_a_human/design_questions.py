@@ -195,24 +195,24 @@ def take_errand(kind: str, question: str) -> ItemWrite:
 
 
 @questions.update(Question)
-def count_response(step: AnswerEffect) -> ItemWrite:
+def count_response(effect: AnswerEffect) -> ItemWrite:
     """Increment a question's number of answers, if the question is answerable and the number is unchanged.
 
     The number must be the same as when the question was read.
     """
     return (
-        item(question_id=step.question_id)
+        item(question_id=effect.question_id)
         .set(
-            current_responses=step.current_responses,
-            need=step.need,
-            status=step.status,
-            closed_at=step.closed_at,
-            ttl=step.ttl,
+            current_responses=effect.current_responses,
+            need=effect.need,
+            status=effect.status,
+            closed_at=effect.closed_at,
+            ttl=effect.ttl,
         )
         .condition(
-            (F.current_responses == step.before)
+            (F.current_responses == effect.before)
             & F.status.is_in(Status.OPEN, Status.PARTIAL)
-            & (F.expires_at > step.now_s)
+            & (F.expires_at > effect.now_s)
         )
     )
 

@@ -54,12 +54,12 @@ class Devices:
         """
         token_hash = credentials.secret_hash(token)
         for attempt in range(ATTEMPTS):
-            stored = self._connection.run(design_push.device_by_token(token_hash))
-            if stored is None:
+            device = self._connection.run(design_push.device_by_token(token_hash))
+            if device is None:
                 return None
-            if stored.person is not None:
-                return Identity(stored.fingerprint, stored.person, token_hash)
-            self._set_person(stored)
+            if device.person is not None:
+                return Identity(device.fingerprint, device.person, token_hash)
+            self._set_person(device)
             self._base.back_off(attempt)
         raise BusyError("this device is being used for the first time by many requests at once")
 

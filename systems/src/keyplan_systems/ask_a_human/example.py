@@ -41,13 +41,13 @@ def converse(url: str, run: str) -> Conversation:
             PROMPT, type="multiple_choice", options=OPTIONS, audience=["product"], min_responses=2, timeout_seconds=600
         )
         with httpx.Client(base_url=url, timeout=30) as people:
-            ada, ben = (_person(people, f"example-{name}-{run}") for name in ("ada", "ben"))
+            ada, ben = (_register_person(people, f"example-{name}-{run}") for name in ("ada", "ben"))
             _answer(people, question.question_id, ada, {"selected_option": 2, "confidence": 5})
             _answer(people, question.question_id, ben, {"selected_option": 2})
         return Conversation(agent.wait_for_answers(question.question_id, timeout_s=60), ada)
 
 
-def _person(people: httpx.Client, fingerprint: str) -> dict[str, str]:
+def _register_person(people: httpx.Client, fingerprint: str) -> dict[str, str]:
     """Register a device with the given fingerprint, and return the headers that identify its user in requests."""
     headers = {"X-Fingerprint": fingerprint, "X-Timezone": "Europe/Berlin"}
     token = people.post("/human/devices", headers=headers).raise_for_status().json()["token"]

@@ -64,10 +64,10 @@ class Leaderboards:
     def record(self, person: str, zone: ZoneInfo) -> UserRecord:
         """Return a user's record, with the current streak and the all-time rank."""
         now_ms = self._base.now_ms
-        stored = self._connection.run(design_people.stats_of_user(person))
-        if stored is None:
+        item = self._connection.run(design_people.stats_of_user(person))
+        if item is None:
             return UserRecord(None, 0, None)
-        stats = records.stats(stored)
+        stats = records.stats(item)
         position = self._position(boards.period_key(Period.ALL_TIME, now_ms), person)
         return UserRecord(stats, scoring.streak_at(stats, now_ms, zone), None if position is None else position.rank)
 
@@ -76,10 +76,10 @@ class Leaderboards:
         cannot be read.
         """
         try:
-            stored = self._connection.run(design_people.row_of(board, person))
-            if stored is None:
+            item = self._connection.run(design_people.row_of(board, person))
+            if item is None:
                 return Position(None, 0)
-            row = records.row(stored)
+            row = records.row(item)
             return Position(self._rank(board, row), row.points)
         except UNREADABLE as error:
             log_unreadable(error)

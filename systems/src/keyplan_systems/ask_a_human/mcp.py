@@ -131,9 +131,11 @@ class _Tools:
             Progress must increase with each report, so a poll that finds no new answers increases it by a fraction of
             one answer.
             """
-            count, needed = question.current_responses, question.required_responses
+            count, required_count = question.current_responses, question.required_responses
             progress[:] = [count, progress[1] + 1 if count == progress[0] else 0]
-            await ctx.report_progress(count + progress[1] / (progress[1] + 1), needed, f"{count} of {needed} answers")
+            await ctx.report_progress(
+                count + progress[1] / (progress[1] + 1), required_count, f"{count} of {required_count} answers"
+            )
 
         try:
             question = await self._wait(question_id, wait_seconds, min_answers, report)
@@ -158,9 +160,9 @@ def _next_step(question: AgentQuestion) -> str:
         count = question.current_responses
         return "No more answers will arrive." if count else "The question ended without an answer: ask more people."
     missing = question.required_responses - question.current_responses
-    expected = "1 more answer is" if missing == 1 else f"{missing} more answers are"
+    expected_answers = "1 more answer is" if missing == 1 else f"{missing} more answers are"
     return (
-        f"{expected} expected until {question.expires_at:%Y-%m-%d %H:%M} UTC:"
+        f"{expected_answers} expected until {question.expires_at:%Y-%m-%d %H:%M} UTC:"
         f' call check_human_responses with question_id "{question.question_id}".'
     )
 
@@ -193,12 +195,14 @@ def credentials(url: str, path: Path, agent: str | None, secret: str | None) -> 
         return AgentCredentials(agent_id=agent, secret=secret)
     if not path.exists():
         with AgentClient(url) as client:
-            issued = client.register(f"mcp-{uuid.uuid4().hex[:12]}")
-        write_if_missing(path, json.dumps({"url": url, **issued.model_dump()}).encode())
-    stored = json.loads(path.read_text("utf-8"))
-    if stored.get("url") != url:
-        raise ValueError(f"{path} holds the agent of {stored.get('url')}: choose another file with --credentials")
-    return AgentCredentials.model_validate(stored)
+            new_credentials = client.register(f"mcp-{uuid.uuid4().hex[:12]}")
+        write_if_missing(path, json.dumps({"url": url, **new_credentials.model_dump()}).encode())
+    stored_credentials = json.loads(path.read_text("utf-8"))
+    if stored_credentials.get("url") != url:
+        raise ValueError(
+            f"{path} holds the agent of {stored_credentials.get('url')}: choose another file with --credentials"
+        )
+    return AgentCredentials.model_validate(stored_credentials)
 
 
 def _default_file() -> Path:

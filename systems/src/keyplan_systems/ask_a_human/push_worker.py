@@ -133,8 +133,8 @@ class PushWorker:
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
             call = design_push.eligible_for_notification(iso(now_ms))
-            stored = self._connection.iterate(call, page_size=PEOPLE_AT_ONCE, unreadable=failures.errors.append)
-            subscribers = failures.run_lazily(records.subscription, stored)
+            items = self._connection.iterate(call, page_size=PEOPLE_AT_ONCE, unreadable=failures.errors.append)
+            subscribers = failures.run_lazily(records.subscription, items)
             sample.offer(subscriber for subscriber in subscribers if notifications.is_eligible(subscriber, now_ms))
         return sample.sample()
 
@@ -238,18 +238,18 @@ class PushWorker:
         """
         now_ms = self._base.now_ms
         question = self._existing_question(delivery.question, now_ms)
-        stored = self._connection.run(design_push.subscription_by_id(delivery.subscription))
+        subscription = self._connection.run(design_push.subscription_by_id(delivery.subscription))
         try:
             self._base.write(design_push.claim_delivery(delivery.question, delivery.subscription, delivery.attempt))
         except STALE:
             return None
-        if stored is None or question is None or not stored.active:
+        if subscription is None or question is None or not subscription.active:
             return None
-        is_claimed_again = stored.last_notified_at != delivery.claimed_at
+        is_claimed_again = subscription.last_notified_at != delivery.claimed_at
         if is_claimed_again or not questions.status_at(question, now_ms).answerable:
             return None
         claimed_at_ms = parse_iso(delivery.claimed_at)
-        return Push(question, records.subscription(stored), claimed_at_ms, delivery.attempt + 1)
+        return Push(question, records.subscription(subscription), claimed_at_ms, delivery.attempt + 1)
 
 
 def _notice(question: Question, subscription: Subscription, now_ms: int) -> Notice:

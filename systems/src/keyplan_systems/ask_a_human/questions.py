@@ -83,10 +83,8 @@ class Questions:
         question = self._base.question(question_id, self._base.now_ms)
         if question.agent_id != agent:
             raise unknown_question(question_id)
-        stored = self._connection.iterate(
-            design_responses.responses_of_question(question_id), unreadable=log_unreadable
-        )
-        responses = convert_readable(records.response, stored)
+        items = self._connection.iterate(design_responses.responses_of_question(question_id), unreadable=log_unreadable)
+        responses = convert_readable(records.response, items)
         responses = sorted(responses, key=lambda response: (response.created_at_ms, response.response_id))
         return question, responses[: question.current_responses]
 
@@ -101,8 +99,8 @@ class Questions:
         return Page(tuple(convert_readable(records.question, page)), page.cursor)
 
     def _existing_question(self, agent: str, request: QuestionRequest, key: str, now_ms: int) -> Question | None:
-        stored = self._connection.run(design_questions.key_record(agent, key))
-        record = None if stored is None else KeyRecord(stored.made, stored.digest, parse_iso(stored.created))
+        item = self._connection.run(design_questions.key_record(agent, key))
+        record = None if item is None else KeyRecord(item.made, item.digest, parse_iso(item.created))
         question_id = questions.repeated_question_id(record, request.digest(), now_ms)
         return None if question_id is None else self._base.question(question_id, now_ms)
 
@@ -114,7 +112,7 @@ class Questions:
         """
         expired_before = iso(question.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
         call = design_questions.ask(
-            records.stored_question(question),
+            records.question_item(question),
             agent=question.agent_id,
             max_open=limits.OPEN_QUESTIONS_MAX,
             tasks=_worker_tasks(question),

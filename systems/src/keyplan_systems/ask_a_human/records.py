@@ -24,7 +24,7 @@ def _iso(at_ms: int | None) -> str | None:
     return None if at_ms is None else iso(at_ms)
 
 
-def stored_question(question: questions.Question) -> entities.Question:
+def question_item(question: questions.Question) -> entities.Question:
     """Convert a question to an item."""
     return entities.Question(
         question_id=question.question_id,
@@ -45,26 +45,26 @@ def stored_question(question: questions.Question) -> entities.Question:
     )
 
 
-def question(stored: entities.Question) -> questions.Question:
+def question(item: entities.Question) -> questions.Question:
     """Convert an item to a question."""
     return questions.Question(
-        question_id=stored.question_id,
-        agent_id=stored.agent_id,
-        prompt=stored.prompt,
-        type=stored.type,
-        options=tuple(stored.options or ()),
-        audience=tuple(stored.audience),
-        required_responses=stored.required_responses,
-        current_responses=stored.current_responses,
-        status=stored.status,
-        created_at_ms=parse_iso(stored.created_at),
-        expires_at_s=stored.expires_at,
-        closed_at_ms=_ms(stored.closed_at),
-        idempotency_key=stored.idempotency_key,
+        question_id=item.question_id,
+        agent_id=item.agent_id,
+        prompt=item.prompt,
+        type=item.type,
+        options=tuple(item.options or ()),
+        audience=tuple(item.audience),
+        required_responses=item.required_responses,
+        current_responses=item.current_responses,
+        status=item.status,
+        created_at_ms=parse_iso(item.created_at),
+        expires_at_s=item.expires_at,
+        closed_at_ms=_ms(item.closed_at),
+        idempotency_key=item.idempotency_key,
     )
 
 
-def stored_response(response: questions.Response, device: str | None, reply: scoring.Reply) -> entities.Response:
+def response_item(response: questions.Response, device: str | None, reply: scoring.Reply) -> entities.Response:
     """Convert a response to an item. The item also contains `device`, the hash of the token of the device that sent the
     answer, and `reply`, the reply to this device.
     """
@@ -85,28 +85,28 @@ def stored_response(response: questions.Response, device: str | None, reply: sco
     )
 
 
-def response(stored: entities.Response) -> questions.Response:
+def response(item: entities.Response) -> questions.Response:
     """Convert an item to a response."""
     return questions.Response(
-        question_id=stored.question_id,
-        response_id=stored.response_id,
-        fingerprint_hash=stored.fingerprint_hash,
-        answer=stored.answer,
-        selected_option=stored.selected_option,
-        confidence=stored.confidence,
-        response_time_ms=stored.response_time_ms,
-        created_at_ms=parse_iso(stored.created_at),
+        question_id=item.question_id,
+        response_id=item.response_id,
+        fingerprint_hash=item.fingerprint_hash,
+        answer=item.answer,
+        selected_option=item.selected_option,
+        confidence=item.confidence,
+        response_time_ms=item.response_time_ms,
+        created_at_ms=parse_iso(item.created_at),
     )
 
 
-def reply(stored: entities.Response) -> scoring.Reply | None:
+def reply(item: entities.Response) -> scoring.Reply | None:
     """Return the reply that is stored with a response, or None if no reply is stored."""
-    if stored.points_earned is None or stored.total_points is None:
+    if item.points_earned is None or item.total_points is None:
         return None
-    return scoring.Reply(stored.points_earned, tuple(stored.new_badges or ()), stored.total_points)
+    return scoring.Reply(item.points_earned, tuple(item.new_badges or ()), item.total_points)
 
 
-def stored_stats(stats: scoring.Stats, history: AnswerHistory, version: int) -> UserStats:
+def stats_item(stats: scoring.Stats, history: AnswerHistory, version: int) -> UserStats:
     """Convert a user's record to an item. `history` contains the data for the abuse heuristics. `version` is the
     version that was read; the write increments it.
     """
@@ -135,47 +135,47 @@ def stored_stats(stats: scoring.Stats, history: AnswerHistory, version: int) -> 
     )
 
 
-def stats(stored: UserStats) -> scoring.Stats:
+def stats(item: UserStats) -> scoring.Stats:
     """Convert an item to a user's record. Raises UnreadableItemError if the item contains a value that the domain rules
     do not support.
     """
     try:
-        return _stats(stored)
+        return _stats(item)
     except ValueError as error:
-        key = {"fingerprint_hash": stored.fingerprint_hash}
+        key = {"fingerprint_hash": item.fingerprint_hash}
         raise UnreadableItemError(f"the record of a person: {error}", entity="UserStats", key=key) from error
 
 
-def _stats(stored: UserStats) -> scoring.Stats:
+def _stats(item: UserStats) -> scoring.Stats:
     return scoring.Stats(
-        fingerprint_hash=stored.fingerprint_hash,
-        created_at_ms=parse_iso(stored.created_at),
-        updated_at_ms=parse_iso(stored.updated_at),
-        scored_at_ms=parse_iso(stored.scored_at),
-        version=stored.version,
-        total_points=stored.total_points,
-        total_answers=stored.total_answers,
-        streak_days=stored.streak_days,
-        streak_last_date=None if stored.streak_last_date is None else date.fromisoformat(stored.streak_last_date),
-        badges={badge: parse_iso(text) for badge, text in stored.badges.items()},
-        answers_by_category={Audience(tag): count for tag, count in stored.answers_by_category.items()},
+        fingerprint_hash=item.fingerprint_hash,
+        created_at_ms=parse_iso(item.created_at),
+        updated_at_ms=parse_iso(item.updated_at),
+        scored_at_ms=parse_iso(item.scored_at),
+        version=item.version,
+        total_points=item.total_points,
+        total_answers=item.total_answers,
+        streak_days=item.streak_days,
+        streak_last_date=None if item.streak_last_date is None else date.fromisoformat(item.streak_last_date),
+        badges={badge: parse_iso(text) for badge, text in item.badges.items()},
+        answers_by_category={Audience(tag): count for tag, count in item.answers_by_category.items()},
         days={
             date.fromisoformat(day): scoring.Day(totals.points, totals.answers)
-            for day, totals in stored.daily_points.items()
+            for day, totals in item.daily_points.items()
         },
-        early_answers=stored.early_answers,
-        night_answers=stored.night_answers,
-        speedy_answers=stored.speedy_answers,
-        confident_answers=stored.confident_answers,
+        early_answers=item.early_answers,
+        night_answers=item.night_answers,
+        speedy_answers=item.speedy_answers,
+        confident_answers=item.confident_answers,
     )
 
 
-def answer_history(stored: UserStats) -> AnswerHistory:
+def answer_history(item: UserStats) -> AnswerHistory:
     """Return the part of a user's record that the abuse heuristics use."""
-    return AnswerHistory(tuple(stored.text_digests), stored.minimal_run)
+    return AnswerHistory(tuple(item.text_digests), item.minimal_run)
 
 
-def stored_row(row: boards.Row, period: Period, now_ms: int) -> BoardRow:
+def row_item(row: boards.Row, period: Period, now_ms: int) -> BoardRow:
     """Convert a user's leaderboard row to an item. The item belongs to the leaderboard of the given kind (daily, weekly
     or all-time) whose period contains `now_ms`.
     """
@@ -191,13 +191,13 @@ def stored_row(row: boards.Row, period: Period, now_ms: int) -> BoardRow:
     )
 
 
-def row(stored: BoardRow) -> boards.Row:
+def row(item: BoardRow) -> boards.Row:
     """Convert an item to a leaderboard row."""
-    points, reached_at_ms, person = boards.parse_sort_key(stored.place)
-    return boards.Row(person, points, stored.total_answers, reached_at_ms)
+    points, reached_at_ms, person = boards.parse_sort_key(item.place)
+    return boards.Row(person, points, item.total_answers, reached_at_ms)
 
 
-def stored_flag(flag: abuse.Flag) -> Flag:
+def flag_item(flag: abuse.Flag) -> Flag:
     """Convert a flag to an item. The item expires at the same time as the flagged response."""
     return Flag(
         flag_id=flag.flag_id,
@@ -213,7 +213,7 @@ def stored_flag(flag: abuse.Flag) -> Flag:
     )
 
 
-def stored_subscription(subscription: notifications.Subscription, version: int) -> entities.Subscription:
+def subscription_item(subscription: notifications.Subscription, version: int) -> entities.Subscription:
     """Convert a subscription to an item. `version` is the version that was read, or 0 for a new subscription."""
     return entities.Subscription(
         subscription_id=subscription.subscription_id,
@@ -231,17 +231,17 @@ def stored_subscription(subscription: notifications.Subscription, version: int) 
     )
 
 
-def subscription(stored: entities.Subscription) -> notifications.Subscription:
+def subscription(item: entities.Subscription) -> notifications.Subscription:
     """Convert an item to a subscription."""
     return notifications.Subscription(
-        subscription_id=stored.subscription_id,
-        fcm_token=stored.fcm_token,
-        fingerprint_hash=stored.fingerprint_hash,
-        min_interval_minutes=stored.min_interval_minutes,
-        last_notified_at_ms=_ms(stored.last_notified_at),
-        next_eligible_at_ms=parse_iso(stored.next_eligible_at),
-        active=stored.active,
-        device=stored.device,
-        created_at_ms=parse_iso(stored.created_at),
-        updated_at_ms=parse_iso(stored.updated_at),
+        subscription_id=item.subscription_id,
+        fcm_token=item.fcm_token,
+        fingerprint_hash=item.fingerprint_hash,
+        min_interval_minutes=item.min_interval_minutes,
+        last_notified_at_ms=_ms(item.last_notified_at),
+        next_eligible_at_ms=parse_iso(item.next_eligible_at),
+        active=item.active,
+        device=item.device,
+        created_at_ms=parse_iso(item.created_at),
+        updated_at_ms=parse_iso(item.updated_at),
     )

@@ -151,8 +151,8 @@ def main(
     try:
         with AgentClient(url, agent, secret) as client:
             if agent is None:
-                issued = client.register(f"seeder-{uuid.uuid4().hex[:8]}")
-                typer.echo(f"agent {issued.agent_id}, secret {issued.secret}")
+                credentials = client.register(f"seeder-{uuid.uuid4().hex[:8]}")
+                typer.echo(f"agent {credentials.agent_id}, secret {credentials.secret}")
             typer.echo(f"{len(ask_all(client, 'seed'))} questions asked: {url}/app/")
     except AskError as error:
         typer.echo(str(error), err=True)

@@ -96,7 +96,7 @@ class Subscriptions:
         return subscription
 
     def _write(self, subscription: Subscription, stored: StoredSubscription | None) -> Subscription:
-        item = records.stored_subscription(subscription, 0 if stored is None else stored.version)
+        item = records.subscription_item(subscription, 0 if stored is None else stored.version)
         write = design_push.add_subscription if stored is None else design_push.change_subscription
         try:
             self._connection.run(write(item))

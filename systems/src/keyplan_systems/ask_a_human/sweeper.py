@@ -34,15 +34,15 @@ class Sweeper:
         now_ms, failures = self._base.now_ms, Failures()
         call = design_questions.due_errands(EXPIRE, iso(now_ms))
         tasks = self._connection.iterate(call, page_size=AT_ONCE, unreadable=failures.errors.append)
-        expired = sum(failures.run_up_to(lambda task: self._sweep(task, now_ms), tasks, AT_ONCE))
-        failures.raise_if_any(expired)
-        return expired
+        expired_count = sum(failures.run_up_to(lambda task: self._sweep(task, now_ms), tasks, AT_ONCE))
+        failures.raise_if_any(expired_count)
+        return expired_count
 
     def _sweep(self, task: WorkerTask, now_ms: int) -> int:
-        stored = self._connection.run(design_questions.question_by_id(task.question))
-        if stored is None:
+        item = self._connection.run(design_questions.question_by_id(task.question))
+        if item is None:
             call = design_questions.give_back(task.agent, EXPIRE, task.question)
-        elif questions.expire(records.question(stored), now_ms) is None:
+        elif questions.expire(records.question(item), now_ms) is None:
             return 0  # the question was closed concurrently, and the index still contains the deleted entry
         else:
             call = design_questions.expire(task.question, task.agent, now_ms // SECOND_MS, EXPIRE)

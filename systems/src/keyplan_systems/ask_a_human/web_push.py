@@ -121,7 +121,7 @@ class WebPushNotifier:
             return DeadToken(f"{host} is not a known push service")
         body = json.dumps({"title": message.title, "body": message.body, "question_id": message.question_id})
         keys = {"p256dh": target.p256dh, "auth": target.auth}
-        encrypted = WebPusher({"endpoint": target.endpoint, "keys": keys}).encode(body.encode())["body"]
+        encrypted_body = WebPusher({"endpoint": target.endpoint, "keys": keys}).encode(body.encode())["body"]
         headers = {
             "TTL": str(max(0, message.lives_s)),
             "Content-Encoding": "aes128gcm",
@@ -130,7 +130,7 @@ class WebPushNotifier:
             **self._signature(target.endpoint),
         }
         try:
-            response = await self._client.post(target.endpoint, content=encrypted, headers=headers)
+            response = await self._client.post(target.endpoint, content=encrypted_body, headers=headers)
         except httpx.HTTPError as error:
             return TryLater(f"{host} cannot be reached: {error!r}")
         return _outcome(response, self._clock.now())

@@ -31,8 +31,8 @@ def play(stage: DemoStage) -> None:
         ]
         bookings = [response["requestBooking"] for response in responses]
         stage.say(f"ada and bruno both ask for {day}, {duration}: nothing is taken yet")
-        approved = _data(carla, _APPROVE, id=bookings[0]["id"])["approveBooking"]
-        stage.say(f"carla, who decides, approves ada's: {approved['status'].lower()}")
+        approved_booking = _data(carla, _APPROVE, id=bookings[0]["id"])["approveBooking"]
+        stage.say(f"carla, who decides, approves ada's: {approved_booking['status'].lower()}")
         response = _post(carla, _APPROVE, id=bookings[1]["id"])
         stage.say(f"bruno's cannot be approved any more: {response['errors'][0]['message']}")
         stage.link(f"bookings/{bookings[0]['id']}", "Ada Rossi")

@@ -165,10 +165,10 @@ def held_slots(booking: Booking) -> list[EventSlotItem]:
 
 def held_events(slots: Iterable[EventSlotItem], venue: Venue) -> list[Event]:
     """Return the events that hold the given slots, sorted by time."""
-    grouped: dict[str, list[EventSlotItem]] = {}
+    slots_by_event: dict[str, list[EventSlotItem]] = {}
     for slot in slots:
-        grouped.setdefault(slot.event_id, []).append(slot)
-    events = [_event_from_slots(event_slots, venue) for event_slots in grouped.values()]
+        slots_by_event.setdefault(slot.event_id, []).append(slot)
+    events = [_event_from_slots(event_slots, venue) for event_slots in slots_by_event.values()]
     return sorted(events, key=lambda event: (event.date, _slot_position(event.slots[0], venue)))
 
 

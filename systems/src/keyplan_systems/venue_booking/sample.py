@@ -94,11 +94,11 @@ def _load(service: Service) -> None:
         day = first + timedelta(days=sample.day)
         request = _request(sample, day, duration(sample.duration), venue.capacity)
         bookings.append(service.bookings.request(_person(sample.person), request))
-    approved = service.bookings.decide(_ADMIN, bookings[0].booking_id, Action.APPROVE, reason="Benvenuti!")
-    payment = {"booking_id": approved.booking_id, "amount_cents": 5_000, "method": PaymentMethod.TRANSFER}
+    approved_booking = service.bookings.decide(_ADMIN, bookings[0].booking_id, Action.APPROVE, reason="Benvenuti!")
+    payment = {"booking_id": approved_booking.booking_id, "amount_cents": 5_000, "method": PaymentMethod.TRANSFER}
     service.records.add_payment(_ADMIN, payment)
-    if approved.event_id is not None:
-        service.records.issue_lock_code(_ADMIN, approved.event_id)
+    if approved_booking.event_id is not None:
+        service.records.issue_lock_code(_ADMIN, approved_booking.event_id)
     for event in _PROGRAM:
         values = {"date": first + timedelta(days=event.day), "duration": duration(event.duration), "kind": event.kind}
         service.calendar.create(_ADMIN, {**values, "title": event.title, "description": event.description})

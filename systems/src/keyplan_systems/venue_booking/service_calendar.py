@@ -131,8 +131,8 @@ class Calendar:
         ids = [event.event_id for event in events if event.is_public]
         by_id: dict[str, Event] = {}
         for start in range(0, len(ids), _FEED_EVENTS):
-            stored = self.get_many(ids[start : start + _FEED_EVENTS])
-            by_id |= {event.event_id: event for event in stored if event is not None}
+            stored_events = self.get_many(ids[start : start + _FEED_EVENTS])
+            by_id |= {event.event_id: event for event in stored_events if event is not None}
         # A recently deleted event may still be in the index, and is omitted.
         return [
             replace(event, description=by_id[event.event_id].description) if event.is_public else event

@@ -130,11 +130,11 @@ class Users:
         is_new = change.email is not None and (change.email != user.email or not user.has_verified_email)
         if is_new and change.email != person.verified_address():
             return self._change_with_claim_step(user, change, known_version)
-        changed = changed_profile(user, change, self.base.venue, known_version)
+        changed_user = changed_profile(user, change, self.base.venue, known_version)
         if is_new:
-            changed = replace(changed, email_verified_at=self.base.now())
-        call = writes.replace_user(user_item(changed, user.version))
-        return Step(changed, call, is_done=partial(self._is_stored, changed))
+            changed_user = replace(changed_user, email_verified_at=self.base.now())
+        call = writes.replace_user(user_item(changed_user, user.version))
+        return Step(changed_user, call, is_done=partial(self._is_stored, changed_user))
 
     def _change_with_claim_step(self, user: User, change: ProfileChange, known_version: int | None) -> Step[User]:
         """Return the operation that changes the other fields of the profile and claims the new email address, in one
@@ -147,9 +147,9 @@ class Users:
         other_changes = change.model_copy(update={"email": None})
         if not other_changes.model_dump(exclude_none=True):
             return Step(user, design.write_claim(code=code, **counts), is_done=partial(self._is_claimed, code))
-        changed = changed_profile(user, other_changes, self.base.venue, known_version)
-        call = design.write_change_with_claim(user=user_item(changed, user.version), code=code, **counts)
-        return Step(changed, call, is_done=partial(self._is_stored, changed))
+        changed_user = changed_profile(user, other_changes, self.base.venue, known_version)
+        call = design.write_change_with_claim(user=user_item(changed_user, user.version), code=code, **counts)
+        return Step(changed_user, call, is_done=partial(self._is_stored, changed_user))
 
     def _is_claimed(self, code: EmailCodeItem) -> bool:
         return self.base.connection.run(reads.email_code(code.user_id, code.claim_id)) is not None
@@ -161,13 +161,13 @@ class Users:
         """Store the caller's claim to an email address, so that a verification code is sent to the address. The caller
         does not need a profile.
         """
-        address = _address(email)
+        address = _normalise_address(email)
         user = self.find(person.actor.user_id)
         if user is not None:
             step = partial(self._claim_step, user.user_id, user.name, user.language, address)
             return run_step(self.base, idempotency, EmailCodeItem, step)
         try:
-            name = _name(person.name, address)
+            name = _profile_name(person.name, address)
         except ValueError:
             name = address[:_NAME_CHARACTERS]
         step = partial(self._claim_step, person.actor.user_id, name, Language.ITALIAN, address)
@@ -268,13 +268,13 @@ class Users:
             raise refusals.NotFoundError("No such user.")
         if user.email is None:
             raise InvalidRequestError("This user has no e-mail address.", {"field": "userId"})
-        released = user.with_address(None, self.base.now())
+        changed_user = user.with_address(None, self.base.now())
         entry = AuditEntry(
             self.base.new_id(), actor.user_id, AuditAction.RELEASE_EMAIL, user_id, self.base.now(),
             {"email": user.email},
         )  # fmt: skip
-        call = design.write_release(user_item(released, user.version), audit_item(entry))
-        return Step(released, call, is_done=partial(self._is_stored, released))
+        call = design.write_release(user_item(changed_user, user.version), audit_item(entry))
+        return Step(changed_user, call, is_done=partial(self._is_stored, changed_user))
 
     def _with_released_address(self, write_address: Callable[[], T]) -> T:
         """Call `write_address`. If the address belongs to another user who never verified it, remove it from that user
@@ -294,10 +294,10 @@ class Users:
             return True  # released since then
         if holder.has_verified_email:
             return False
-        released = holder.with_address(None, self.base.now())
-        call = writes.replace_user(user_item(released, holder.version))
+        changed_holder = holder.with_address(None, self.base.now())
+        call = writes.replace_user(user_item(changed_holder, holder.version))
         try:
-            write(self.base.connection, call, is_done=partial(self._is_stored, released))
+            write(self.base.connection, call, is_done=partial(self._is_stored, changed_holder))
         except (StaleVersionError, refusals.NotFoundError):
             return self._release_unverified(holder_id)
         logger.warning("an address that was never verified went to its owner", extra={"holder": holder_id})
@@ -327,7 +327,7 @@ class Users:
         The index is eventually consistent, so a new profile might be missing.
         """
         require_admin(actor)
-        users = self.base.connection.run(reads.user_by_email(_address(email)))
+        users = self.base.connection.run(reads.user_by_email(_normalise_address(email)))
         return user_of(users.items[0]) if users.items else None
 
     def list_all(self, actor: Actor, limit: int, cursor: str | None) -> ResultPage[User]:
@@ -377,9 +377,9 @@ class Users:
             user = User(
                 user_id=person.actor.user_id,
                 email=normalise_email(person.email),
-                name=_name(person.name, person.email),
+                name=_profile_name(person.name, person.email),
                 created_at=utc_datetime(self.base.clock.now()),
-                phone=self._phone(person),
+                phone=self._token_phone(person),
                 role=person.actor.role,
                 email_verified_at=self.base.now(),
             )
@@ -388,7 +388,7 @@ class Users:
             raise InvalidRequestError("The token's claims are not valid for a profile.", {"field": "token"}) from error
         return user
 
-    def _phone(self, person: Person) -> str | None:
+    def _token_phone(self, person: Person) -> str | None:
         """Return the telephone number in the token, or None if it is missing or invalid. A profile does not require a
         telephone number.
         """
@@ -400,7 +400,7 @@ class Users:
             return None
 
 
-def _address(text: str) -> str:
+def _normalise_address(text: str) -> str:
     """Return an email address in normalized form. Raises InvalidRequestError if it is invalid."""
     try:
         return normalise_email(text)
@@ -408,7 +408,7 @@ def _address(text: str) -> str:
         raise InvalidRequestError(f"Invalid input: email, {error}.", {"field": "email"}) from error
 
 
-def _name(name: str | None, email: str) -> str:
+def _profile_name(name: str | None, email: str) -> str:
     """Return the user's name, or the email address if no name is given. Raises ValueError for a name with
     line breaks.
     """

@@ -56,8 +56,8 @@ class Principal:
 
         The claim `email_verified` can be a string, because Amazon Cognito writes booleans as strings in some tokens.
         """
-        email, verified = self.claims.get("email"), self.claims.get("email_verified")
-        return email if isinstance(email, str) and email and (verified is True or verified == "true") else None
+        email, is_verified = self.claims.get("email"), self.claims.get("email_verified")
+        return email if isinstance(email, str) and email and (is_verified is True or is_verified == "true") else None
 
     def has_role(self, role: str) -> bool:
         """Return True if the token grants this role."""
@@ -145,7 +145,7 @@ class TokenVerifier:
             raise TokenError("The token's signature or content is not valid.") from error
 
     def _check_audience(self, claims: Mapping[str, Any]) -> None:
-        accepted = {self.rules.audience} if isinstance(self.rules.audience, str) else set(self.rules.audience)
+        accepted_audiences = {self.rules.audience} if isinstance(self.rules.audience, str) else set(self.rules.audience)
         audiences = claims.get("aud")
         if audiences is None and claims.get("token_use") == "access":
             client_id = claims.get("client_id")
@@ -154,7 +154,7 @@ class TokenVerifier:
             raise TokenError("The token is missing the claim aud.")
         if not isinstance(audiences, list):
             audiences = [audiences]
-        if not any(isinstance(audience, str) and audience in accepted for audience in audiences):
+        if not any(isinstance(audience, str) and audience in accepted_audiences for audience in audiences):
             raise TokenError("The token is for another audience.")
 
     def _check_times(self, claims: Mapping[str, Any]) -> None:

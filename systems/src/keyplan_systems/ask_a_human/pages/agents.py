@@ -81,7 +81,7 @@ def add_routes(router: APIRouter, pages: Pages, service: Service, trusted_proxie
     _add_answers(router, pages, service)
 
 
-def _agent(request: Request, service: Service) -> str | None:
+def _signed_in_agent(request: Request, service: Service) -> str | None:
     """Return the ID of the agent that is signed in with this browser, or None if no agent is signed in."""
     agent, _, secret = request.cookies.get(AGENT, "").partition(" ")
     return agent if _is_secret(service, agent, secret) else None
@@ -95,7 +95,7 @@ def _is_secret(service: Service, agent: str, secret: str) -> bool:
 
 
 def _count_poll(request: Request, service: Service) -> str | None:
-    agent = _agent(request, service)
+    agent = _signed_in_agent(request, service)
     if agent is not None:
         service.base.count(limits.POLLS, agent)
     return agent
@@ -172,11 +172,11 @@ def _add_asking(router: APIRouter, pages: Pages, service: Service) -> None:
 
     @router.get("/agents/ask")
     def form_page(request: Request) -> Response:
-        return RedirectResponse(_path(request), 303) if _agent(request, service) is None else page(request)
+        return RedirectResponse(_path(request), 303) if _signed_in_agent(request, service) is None else page(request)
 
     @router.post("/agents/ask")
     def ask(request: Request, form: Form) -> Response:
-        agent = _agent(request, service)
+        agent = _signed_in_agent(request, service)
         if agent is None:
             return RedirectResponse(_path(request), 303)
         values = {"fields": form, "chosen": form.all("audience")}

@@ -113,9 +113,9 @@ def _add_feed(router: APIRouter, pages: Pages, service: Service, visitors: Visit
             page = service.answers.neediest(audience, PAGE_QUESTIONS, cursor)
         except CursorError:  # the cursor belongs to a list with another filter or to another server
             return RedirectResponse(request.url.path, 303)
-        answered = frozenset[str]() if person is None else service.answers.answered_question_ids(person)
+        answered_ids = frozenset[str]() if person is None else service.answers.answered_question_ids(person)
         now_ms = service.base.now_ms
-        cards = [QuestionCard(question, question.question_id in answered, now_ms) for question in page]
+        cards = [QuestionCard(question, question.question_id in answered_ids, now_ms) for question in page]
         next_query = None if page.cursor is None else str(request.url.include_query_params(cursor=page.cursor).query)
         return pages.render(
             request, "feed.html.j2", cards=cards, next_query=next_query, audience=audience, audiences=list(Audience)
@@ -124,9 +124,9 @@ def _add_feed(router: APIRouter, pages: Pages, service: Service, visitors: Visit
     @router.get("/next")
     def next_question(request: Request) -> Response:
         person = visitors.identify_reader(request)
-        answered = frozenset[str]() if person is None else service.answers.answered_question_ids(person)
+        answered_ids = frozenset[str]() if person is None else service.answers.answered_question_ids(person)
         for question in service.answers.neediest(None, NEXT_QUESTIONS, None):
-            if question.question_id not in answered and not is_skipped(request, question.question_id):
+            if question.question_id not in answered_ids and not is_skipped(request, question.question_id):
                 return RedirectResponse(f"questions/{question.question_id}", 303)
         response = redirect("./", "You have seen every question that needs an answer. New ones arrive all the time.")
         delete_skipped(request, response)
@@ -202,7 +202,10 @@ def _add_answering(router: APIRouter, resources: _Resources) -> None:
 def _store_answer(request: Request, resources: _Resources, person: Identity, form: FormFields) -> AnswerResult:
     """Store an answer from the form. Raises RefusedError or TooManyRequestsError if it is rejected."""
     service, question_id = resources.service, str(request.path_params["question_id"])
-    body: dict[str, Any] = {"question_id": question_id, "response_time_ms": _duration(form, service.base.now_ms)}
+    body: dict[str, Any] = {
+        "question_id": question_id,
+        "response_time_ms": _response_time_ms(form, service.base.now_ms),
+    }
     text, option, confidence = form.get("answer", ""), form.get("option", ""), form.get("confidence", "")
     if text:
         body["answer"] = text.replace("\r\n", "\n")
@@ -217,15 +220,15 @@ def _store_answer(request: Request, resources: _Resources, person: Identity, for
     return service.answers.answer(person, zone_of(request), body, resources.visitors.address(request))
 
 
-def _duration(form: FormFields, now_ms: int) -> int | None:
+def _response_time_ms(form: FormFields, now_ms: int) -> int | None:
     """Return the number of milliseconds between opening the form and sending it, or None if it is unknown.
 
     A script on the page measures this time. If the form does not contain a measured value, the function uses the
     difference between `now_ms` and the time at which the server rendered the form.
     """
-    measured, opened_ms = form.get("response_time_ms", ""), form.get("opened", "")
-    if measured.isdecimal():
-        return min(int(measured), _LONGEST_MS)
+    measured_ms, opened_ms = form.get("response_time_ms", ""), form.get("opened", "")
+    if measured_ms.isdecimal():
+        return min(int(measured_ms), _LONGEST_MS)
     return min(max(now_ms - int(opened_ms), 0), _LONGEST_MS) if opened_ms.isdecimal() else None
 
 
@@ -254,7 +257,7 @@ def _refusal_page(
     errors = {}
     notice = ""
     if isinstance(error, InvalidRequestError):
-        errors = {_field_name(question): _advice(question, error)}
+        errors = {_field_name(question): _field_message(question, error)}
     else:
         notice = problem.message[:1].upper() + problem.message[1:] + "."
     headers = {name: value for name, value in (problem.headers or {}).items() if name.lower() == "retry-after"}
@@ -274,7 +277,7 @@ def _field_name(question: Question) -> str:
     return "option" if question.type is QuestionType.MULTIPLE_CHOICE else "answer"
 
 
-def _advice(question: Question, error: InvalidRequestError) -> str:
+def _field_message(question: Question, error: InvalidRequestError) -> str:
     if question.type is QuestionType.MULTIPLE_CHOICE:
         return "Choose one of the options."
     constraint = (error.details or {}).get("constraint")

@@ -118,14 +118,14 @@ def _subscription_json(subscription: Any) -> dict[str, Any]:
 
 def _badges(stats: scoring.Stats | None) -> list[dict[str, Any]]:
     """Return all badges, earned badges first."""
-    earned = {} if stats is None else stats.badges
+    earned_at_ms = {} if stats is None else stats.badges
     entries = [
         {
             "name": badge.name,
             "condition": "your first answer"
             if (badge.counter, badge.threshold) == (badges.ANSWERS, 1)
             else _CONDITIONS[badge.counter].format(threshold=badge.threshold),
-            "earned_at": as_datetime(earned[badge.id]) if badge.id in earned else None,
+            "earned_at": as_datetime(earned_at_ms[badge.id]) if badge.id in earned_at_ms else None,
         }
         for badge in badges.TABLE
     ]

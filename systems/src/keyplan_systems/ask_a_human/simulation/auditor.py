@@ -122,9 +122,9 @@ class Auditor:
         """Record a rejected question."""
         self._add_event(action.at_ms, _ASKED, partial(self._check_refused_question, action, code))
 
-    def record_answer(self, action: Answer, acknowledged: AcceptedReply) -> None:
+    def record_answer(self, action: Answer, reply: AcceptedReply) -> None:
         """Record an accepted answer."""
-        self._add_event(action.at_ms, _ANSWERED, partial(self._check_answer, action, acknowledged))
+        self._add_event(action.at_ms, _ANSWERED, partial(self._check_answer, action, reply))
 
     def record_refused_answer(self, action: Answer, code: str) -> None:
         """Record a rejected answer."""
@@ -213,7 +213,7 @@ class Auditor:
         }
         self._expect(reasons.get(code, False), action, f"{code} without grounds")
 
-    def _check_answer(self, action: Answer, acknowledged: AcceptedReply) -> None:
+    def _check_answer(self, action: Answer, reply: AcceptedReply) -> None:
         self._count_tries(action)
         question = self.questions.get(action.ref)
         if question is None:
@@ -221,7 +221,7 @@ class Auditor:
             return
         earlier = question.people.get(action.person)
         if earlier is not None and _content(earlier[0]) == _content(action):
-            self._expect(acknowledged == earlier[1], action, "a repeated answer got another reply")
+            self._expect(reply == earlier[1], action, "a repeated answer got another reply")
             return
         self._expect(question.is_open_at(action.at_ms), action, "an answer to a closed or expired question was taken")
         self._expect(earlier is None, action, "a second answer of one person was taken")
@@ -230,9 +230,9 @@ class Auditor:
         in_minute = self._count("answered in minute", action.person, action.at_ms // MINUTE_MS)
         self._expect(in_hour <= 30, action, "more than 30 answers in an hour")
         self._expect(in_minute <= 5, action, "more than 5 answers in a minute")
-        self._compute_rewards(question, action, acknowledged)
+        self._compute_rewards(question, action, reply)
         question.answered_at.append(action.at_ms)
-        question.people[action.person] = action, acknowledged
+        question.people[action.person] = action, reply
 
     def _check_refused_answer(self, action: Answer, code: str) -> None:
         in_hour, in_minute = self._count_tries(action)
@@ -246,7 +246,7 @@ class Auditor:
         }
         self._expect(reasons.get(code, False), action, f"{code} without grounds")
 
-    def _compute_rewards(self, question: AuditedQuestion, action: Answer, acknowledged: AcceptedReply) -> None:
+    def _compute_rewards(self, question: AuditedQuestion, action: Answer, reply: AcceptedReply) -> None:
         person = self.people[action.person]
         person.history.append(
             _acknowledged_answer(question, action, self._notification_times.get((action.person, action.ref)))
@@ -254,11 +254,9 @@ class Auditor:
         person.earned.append(expected_scores.points(person.history, person.earned))
         new_badges = expected_scores.badges(person.history) - person.badges.keys()
         person.badges.update(dict.fromkeys(new_badges, action.at_ms))
-        expected = AcceptedReply(person.earned[-1], tuple(sorted(new_badges)), person.points)
-        actual = AcceptedReply(
-            acknowledged.points_earned, tuple(sorted(acknowledged.new_badges)), acknowledged.total_points
-        )
-        self._expect(actual == expected, action, f"expected {expected}, got {actual}")
+        expected_reply = AcceptedReply(person.earned[-1], tuple(sorted(new_badges)), person.points)
+        actual_reply = AcceptedReply(reply.points_earned, tuple(sorted(reply.new_badges)), reply.total_points)
+        self._expect(actual_reply == expected_reply, action, f"expected {expected_reply}, got {actual_reply}")
 
     def _count_tries(self, action: Answer) -> tuple[int, int]:
         # The rules allow a server to count rejected requests against a limit, or not to count them.

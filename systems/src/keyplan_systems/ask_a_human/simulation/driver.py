@@ -56,8 +56,8 @@ class Latencies:
         """Return a percentile of the durations of one kind of request, in milliseconds. `share` is the percentile as a
         number from 0 to 1.
         """
-        ordered = sorted(self.seconds[kind])
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000 if ordered else 0.0
+        durations_s = sorted(self.seconds[kind])
+        return durations_s[min(len(durations_s) - 1, int(share * len(durations_s)))] * 1000 if durations_s else 0.0
 
 
 @dataclass
@@ -129,16 +129,16 @@ class SimulatedDay:
                 self._subscribe(action)
 
     def _ask(self, action: Ask) -> None:
-        response = self._timed_post("ask", "/agent/questions", action.body, self._agent(action.agent))
+        response = self._timed_post("ask", "/agent/questions", action.body, self._agent_headers(action.agent))
         if response.status_code != httpx.codes.CREATED:
             self.auditor.record_refused_question(action, self._code(response))
             return
         question_id = response.json()["question_id"]
-        self.askers[question_id] = self._agent(action.agent)
+        self.askers[question_id] = self._agent_headers(action.agent)
         self.ids[action.ref], self._refs[question_id] = question_id, action.ref
         self.auditor.record_question(action, question_id)
 
-    def _agent(self, agent: str) -> dict[str, str]:
+    def _agent_headers(self, agent: str) -> dict[str, str]:
         """Return the request headers of an agent. The agent is registered when it asks its first question."""
         if agent not in self._agents:
             body, headers = {"agent_id": agent}, {"X-Forwarded-For": f"host-{agent}"}
@@ -149,7 +149,7 @@ class SimulatedDay:
     def _answer(self, action: Answer) -> None:
         self.zones[action.person] = action.zone
         body = {**action.body, "question_id": self.ids.get(action.ref, NOBODYS_QUESTION)}
-        headers = {**self._device(action.person), "X-Timezone": action.zone}
+        headers = {**self._device_headers(action.person), "X-Timezone": action.zone}
         response = self._timed_post("answer", "/human/responses", body, headers)
         if response.status_code != httpx.codes.CREATED:
             self.auditor.record_refused_answer(action, self._code(response))
@@ -158,7 +158,7 @@ class SimulatedDay:
         badges = tuple(badge["id"] for badge in body["new_badges"])
         self.auditor.record_answer(action, AcceptedReply(body["points_earned"], badges, body["total_points"]))
 
-    def _device(self, person: str) -> dict[str, str]:
+    def _device_headers(self, person: str) -> dict[str, str]:
         """Return the request headers of a user. The first call registers a device from a separate network address."""
         if person not in self.devices:
             headers = {"X-Fingerprint": person, "X-Forwarded-For": f"host-{person}"}
@@ -168,7 +168,7 @@ class SimulatedDay:
 
     def _subscribe(self, action: Subscribe) -> None:
         token = str(action.body["fcm_token"])
-        headers = {**self._device(action.person), "X-Forwarded-For": f"host-{token}"}
+        headers = {**self._device_headers(action.person), "X-Forwarded-For": f"host-{token}"}
         self._timed_post("subscribe", "/human/push/subscribe", action.body, headers).raise_for_status()
         self._tokens[token] = action.person
         self.auditor.record_subscription(action)

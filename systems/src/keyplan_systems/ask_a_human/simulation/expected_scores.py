@@ -89,24 +89,24 @@ def points(history: Sequence[AcknowledgedAnswer], earned_before: Sequence[int]) 
 
 def badges(history: Sequence[AcknowledgedAnswer]) -> set[str]:
     """Return all badges that the user has earned, including those for streaks that have ended."""
-    earned = {badge for badge, count in AT_ANSWERS.items() if len(history) >= count}
+    earned_badges = {badge for badge, count in AT_ANSWERS.items() if len(history) >= count}
     longest = longest_streak(history)
-    earned |= {badge for badge, days in AT_STREAK.items() if longest >= days}
+    earned_badges |= {badge for badge, days in AT_STREAK.items() if longest >= days}
     for badge, category in OF_CATEGORY.items():
         if len([answer for answer in history if answer.category == category]) >= 25:
-            earned.add(badge)
+            earned_badges.add(badge)
     if any(answer.at_ms - answer.asked_at_ms <= 120_000 for answer in history):
-        earned.add("early_bird")
+        earned_badges.add("early_bird")
     if len([answer for answer in history if answer.local.hour in {0, 1, 2, 3, 4, 5}]) >= 10:
-        earned.add("night_owl")
+        earned_badges.add("night_owl")
     if (
         len([answer for answer in history if answer.response_time_ms is not None and answer.response_time_ms < 30_000])
         >= 5
     ):
-        earned.add("speed_demon")
+        earned_badges.add("speed_demon")
     if len([answer for answer in history if answer.confidence == 5]) >= 10:
-        earned.add("confident")
-    return earned
+        earned_badges.add("confident")
+    return earned_badges
 
 
 def longest_streak(history: Sequence[AcknowledgedAnswer]) -> int:

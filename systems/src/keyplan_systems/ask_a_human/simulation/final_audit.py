@@ -37,14 +37,14 @@ class FinalAudit:
 
     def findings(self) -> Iterator[str]:
         """Yield a description of each difference between the system's state and the expected results."""
-        for name, expected in self._auditor.people.items():
-            yield from self._person(name, expected)
+        for name, expected_person in self._auditor.people.items():
+            yield from self._person(name, expected_person)
         for period in Period:
             yield from self._leaderboard(period)
 
-    def _person(self, name: str, expected: Person) -> Iterator[str]:
+    def _person(self, name: str, expected_person: Person) -> Iterator[str]:
         body = self._get("/human/stats", name)
-        actual = {
+        actual_values = {
             "points": body["total_points"],
             "answers": body["total_answers"],
             "streak": body["streak_days"],
@@ -52,36 +52,34 @@ class FinalAudit:
             "categories": body["answers_by_category"],
         }
         expected_values = {
-            "points": expected.points,
-            "answers": len(expected.history),
-            "streak": self._streak(expected),
-            "badges": expected.badges,
-            "categories": expected.categories,
+            "points": expected_person.points,
+            "answers": len(expected_person.history),
+            "streak": self._streak(expected_person),
+            "badges": expected_person.badges,
+            "categories": expected_person.categories,
         }
-        if actual != expected_values:
-            yield f"{name} has {actual} instead of {expected_values}"
+        if actual_values != expected_values:
+            yield f"{name} has {actual_values} instead of {expected_values}"
 
-    def _streak(self, expected: Person) -> int:
+    def _streak(self, expected_person: Person) -> int:
         """Return the streak that the system is expected to show for the user. It is 0 after a whole local day without
         an answer.
         """
-        last = expected.history[-1]
+        last = expected_person.history[-1]
         today = timestamps.as_datetime(self._now_ms).astimezone(ZoneInfo(last.zone)).date()
-        return expected.streak if (today - last.local.date()).days <= 1 else 0
+        return expected_person.streak if (today - last.local.date()).days <= 1 else 0
 
     def _leaderboard(self, period: Period) -> Iterator[str]:
-        expected = self._expected_rows(period)
+        expected_rows = self._expected_rows(period)
         entries = self._get("/human/leaderboard", None, period=period.value, limit=TOP)["entries"]
-        lines = [(entry["rank"], entry["points"], entry["answers"]) for entry in entries]
-        expected_lines = [
-            (rank, standing.points, standing.answers) for rank, standing in enumerate(expected[:TOP], start=1)
-        ]
-        if lines != expected_lines:
-            yield f"the {period.value} board is {lines} instead of {expected_lines}"
-        for rank, standing in enumerate(expected, start=1):
-            position = self._get("/human/leaderboard", standing.person, period=period.value, limit=1)["you"]
-            if position != {"rank": rank, "points": standing.points}:
-                yield f"{standing.person} gets {position} on the {period.value} board instead of rank {rank}"
+        actual_lines = [(entry["rank"], entry["points"], entry["answers"]) for entry in entries]
+        expected_lines = [(rank, row.points, row.answers) for rank, row in enumerate(expected_rows[:TOP], start=1)]
+        if actual_lines != expected_lines:
+            yield f"the {period.value} board is {actual_lines} instead of {expected_lines}"
+        for rank, row in enumerate(expected_rows, start=1):
+            position = self._get("/human/leaderboard", row.person, period=period.value, limit=1)["you"]
+            if position != {"rank": rank, "points": row.points}:
+                yield f"{row.person} gets {position} on the {period.value} board instead of rank {rank}"
 
     def _expected_rows(self, period: Period) -> list[ExpectedRow]:
         today: date = timestamps.utc_day(self._now_ms)

@@ -39,5 +39,5 @@ def code_matches(text: str, salt: str, hashes: Sequence[str]) -> bool:
     The comparison takes the same time for every text.
     """
     candidate = hash_code(text, salt).encode()
-    matches = [hmac.compare_digest(candidate, stored.encode()) for stored in hashes]
+    matches = [hmac.compare_digest(candidate, stored_hash.encode()) for stored_hash in hashes]
     return any(matches)

@@ -244,5 +244,5 @@ def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) ->
         return False
     if booking.duration not in venue.durations:
         return True
-    occupied = taken_slots(events)
-    return any((booking.date, slot) in occupied for slot in venue.slots_of(booking.duration))
+    occupied_slots = taken_slots(events)
+    return any((booking.date, slot) in occupied_slots for slot in venue.slots_of(booking.duration))

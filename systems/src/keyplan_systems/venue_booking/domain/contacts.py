@@ -23,10 +23,10 @@ def normalise_email(text: str) -> str:
     is not an email address.
     """
     try:
-        validated = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False)
+        email_info = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False)
     except EmailNotValidError as error:
         raise ValueError(f"this is not an e-mail address: {error}") from error
-    address = validated.ascii_email
+    address = email_info.ascii_email
     assert address is not None  # only addresses with an ASCII form are allowed
     return address.lower()
 
@@ -52,10 +52,13 @@ def single_line(text: str) -> str:
     Raises ValueError if the text contains control characters, because line breaks could forge email headers and
     directional marks could disguise the text.
     """
-    composed = unicodedata.normalize("NFC", text)
-    if any(unicodedata.category(character) in _NOT_IN_LINES or character in _DIRECTION_MARKS for character in composed):
+    normalized_text = unicodedata.normalize("NFC", text)
+    if any(
+        unicodedata.category(character) in _NOT_IN_LINES or character in _DIRECTION_MARKS
+        for character in normalized_text
+    ):
         raise ValueError("this must be one line without control characters")
-    return " ".join(composed.split())
+    return " ".join(normalized_text.split())
 
 
 def several_lines(text: str) -> str:
@@ -63,10 +66,12 @@ def several_lines(text: str) -> str:
 
     Raises ValueError if the text contains control characters other than line breaks and tabs.
     """
-    composed = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
-    if any(unicodedata.category(character) in {"Cc", "Cs"} and character not in "\n\t" for character in composed):
+    normalized_text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    if any(
+        unicodedata.category(character) in {"Cc", "Cs"} and character not in "\n\t" for character in normalized_text
+    ):
         raise ValueError("this must not contain control characters")
-    return composed
+    return normalized_text
 
 
 EmailAddress = Annotated[str, StringConstraints(max_length=EMAIL_LIMIT_CHARACTERS), AfterValidator(normalise_email)]

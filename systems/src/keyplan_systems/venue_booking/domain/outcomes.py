@@ -125,27 +125,29 @@ def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
     """
     if len(guards) != len(reasons):
         raise UnexplainedCancellationError(f"{len(guards)} actions, but {len(reasons)} reasons")
-    failed = [(guard, reason) for guard, reason in zip(guards, reasons, strict=True) if reason.code == CONDITION_FAILED]
+    failures = [
+        (guard, reason) for guard, reason in zip(guards, reasons, strict=True) if reason.code == CONDITION_FAILED
+    ]
     refusal = (
-        _find_booking_refusal(failed)
-        or _find_slot_refusal(failed)
-        or _find_email_refusal(failed)
-        or _find_letter_refusal(failed)
-        or _find_version_refusal(failed)
+        _find_booking_refusal(failures)
+        or _find_slot_refusal(failures)
+        or _find_email_refusal(failures)
+        or _find_letter_refusal(failures)
+        or _find_version_refusal(failures)
     )
     if refusal is not None:
         return refusal
     codes = {reason.code for reason in reasons} - NO_REASON
     if codes and codes <= RETRYABLE:
         return TryAgainError("A concurrent write changed the same items. Please try again.")
-    raise UnexplainedCancellationError(f"cancelled with {sorted(codes)} at {[guard for guard, _ in failed]}")
+    raise UnexplainedCancellationError(f"cancelled with {sorted(codes)} at {[guard for guard, _ in failures]}")
 
 
-_Failed: TypeAlias = Sequence[tuple[Guard, Reason]]
+_Failures: TypeAlias = Sequence[tuple[Guard, Reason]]
 
 
-def _find_booking_refusal(failed: _Failed) -> RefusalError | None:
-    for guard, reason in failed:
+def _find_booking_refusal(failures: _Failures) -> RefusalError | None:
+    for guard, reason in failures:
         if isinstance(guard, BookingGuard):
             return _booking_refusal(guard, reason.current_item)
     return None
@@ -159,30 +161,30 @@ def _booking_refusal(guard: BookingGuard, current: CurrentItem | None) -> Refusa
     return StaleVersionError(guard.version, guard.version if current.version is None else current.version)
 
 
-def _find_slot_refusal(failed: _Failed) -> RefusalError | None:
-    slot_guards = [guard for guard, _ in failed if isinstance(guard, SlotFreeGuard)]
+def _find_slot_refusal(failures: _Failures) -> RefusalError | None:
+    slot_guards = [guard for guard, _ in failures if isinstance(guard, SlotFreeGuard)]
     if slot_guards:
         return SlotTakenError(slot_guards[0].date, [guard.slot for guard in slot_guards])
-    if any(isinstance(guard, SlotHeldGuard) for guard, _ in failed):
+    if any(isinstance(guard, SlotHeldGuard) for guard, _ in failures):
         return TryAgainError("The slots of this booking have changed. Reload it and try again.")
     return None
 
 
-def _find_email_refusal(failed: _Failed) -> RefusalError | None:
-    if any(isinstance(guard, EmailGuard) for guard, _ in failed):
+def _find_email_refusal(failures: _Failures) -> RefusalError | None:
+    if any(isinstance(guard, EmailGuard) for guard, _ in failures):
         return EmailTakenError()
     return None
 
 
-def _find_letter_refusal(failed: _Failed) -> RefusalError | None:
-    for guard, _ in failed:
+def _find_letter_refusal(failures: _Failures) -> RefusalError | None:
+    for guard, _ in failures:
         if isinstance(guard, LetterGuard):
             return TooManyLettersError(guard.scope, guard.allowed, guard.day)
     return None
 
 
-def _find_version_refusal(failed: _Failed) -> RefusalError | None:
-    for guard, reason in failed:
+def _find_version_refusal(failures: _Failures) -> RefusalError | None:
+    for guard, reason in failures:
         if isinstance(guard, VersionGuard):
             if reason.current_item is None:
                 return NotFoundError(f"The {guard.name} does not exist any more.")

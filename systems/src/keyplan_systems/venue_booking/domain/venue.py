@@ -172,11 +172,11 @@ class Venue(BaseModel):
         span_slots = [self.slot(name) for name in slots]
         start_minute = min(slot.starts_minute for slot in span_slots)
         end_minute = max(slot.ends_minute for slot in span_slots)
-        return self._utc_datetime(day, start_minute), self._utc_datetime(day, end_minute)
+        return self._local_datetime(day, start_minute), self._local_datetime(day, end_minute)
 
-    def _utc_datetime(self, day: date, minute: int) -> datetime:
-        """Convert a local time at the venue to UTC. `minute` is the wall-clock time in minutes since midnight, so
-        minute 390 is 06:30 even on days when the clocks change.
+    def _local_datetime(self, day: date, minute: int) -> datetime:
+        """Return a local time at the venue. `minute` is the wall-clock time in minutes since midnight, so minute 390
+        is 06:30 even on days when the clocks change.
         """
         days, rest = divmod(minute, MINUTES_PER_DAY)
         return datetime.combine(day + timedelta(days=days), time(rest // 60, rest % 60), self.zone)

@@ -92,7 +92,7 @@ def _entries(site: VenueSite, actor: Actor, bookings: Sequence[Booking]) -> list
     """
     months = sorted({booking.date.replace(day=1) for booking in bookings if booking.status is Status.PENDING})
     service = site.service
-    reserved = {
+    reserved_slots = {
         (event.date, slot) for month in months for event in service.calendar.events_in([month]) for slot in event.slots
     }
     pending = [
@@ -100,11 +100,11 @@ def _entries(site: VenueSite, actor: Actor, bookings: Sequence[Booking]) -> list
         for month in months
         for booking in service.bookings.in_month(actor, month, Status.PENDING, MAX_PAGE_SIZE, None).entries
     ]
-    return [_entry(site.venue, booking, reserved, pending) for booking in bookings]
+    return [_entry(site.venue, booking, reserved_slots, pending) for booking in bookings]
 
 
 def _entry(
-    venue: Venue, booking: Booking, reserved: Set[tuple[date, str]], pending: Sequence[Booking]
+    venue: Venue, booking: Booking, reserved_slots: Set[tuple[date, str]], pending: Sequence[Booking]
 ) -> dict[str, Any]:
     slots = venue.durations.get(booking.duration, ())
     is_pending = booking.status is Status.PENDING
@@ -118,7 +118,7 @@ def _entry(
     return {
         "booking": booking,
         "slots": slots,
-        "taken": [slot for slot in slots if is_pending and (booking.date, slot) in reserved],
+        "taken": [slot for slot in slots if is_pending and (booking.date, slot) in reserved_slots],
         "is_offered": booking.duration in venue.durations or not is_pending,
         "rivals": len(rivals) if is_pending else 0,
     }
@@ -244,16 +244,16 @@ def _add_lists(router: APIRouter, site: VenueSite) -> None:
 
 def _details(t: Phrases, entry: AuditEntry) -> str:
     details = dict(entry.details)
-    texts: list[str] = []
+    parts: list[str] = []
     if "date" in details:
-        texts.append(t.day(date.fromisoformat(details.pop("date"))))
+        parts.append(t.day(date.fromisoformat(details.pop("date"))))
     if "duration" in details:
-        texts.append(t.duration(details.pop("duration")))
+        parts.append(t.duration(details.pop("duration")))
     if "kind" in details:
-        texts.append(t(f"kinds.{details.pop('kind')}"))
+        parts.append(t(f"kinds.{details.pop('kind')}"))
     if "amount_cents" in details:
-        texts.append(t.amount(int(details.pop("amount_cents")), details.pop("currency")))
-    return " · ".join([*texts, *details.values()])
+        parts.append(t.amount(int(details.pop("amount_cents")), details.pop("currency")))
+    return " · ".join([*parts, *details.values()])
 
 
 def cents_of(text: str) -> int | str:

@@ -236,7 +236,7 @@ def show_booking(
         "taken": _occupied_slots(t, site, booking, blockers),
         "letters": [_outbox_row(site, letter) for letter in service.records.letters(actor, booking)],
         "payments": payments,
-        "paid": _sums(payments),
+        "paid": _sums_by_currency(payments),
         "lock_code": None if booking.event_id is None else service.records.lock_code(actor, booking.event_id),
         "methods": [(method.value, t(f"methods.{method}")) for method in PaymentMethod],
         "values": values or {},
@@ -257,16 +257,16 @@ def _slots(site: VenueSite, booking: Booking) -> tuple[str, ...]:
 
 
 def _occupied_slots(t: Phrases, site: VenueSite, booking: Booking, blockers: list[Event]) -> str:
-    reserved = {slot for event in blockers for slot in event.slots}
-    return t.slots(slot for slot in _slots(site, booking) if slot in reserved)
+    reserved_slots = {slot for event in blockers for slot in event.slots}
+    return t.slots(slot for slot in _slots(site, booking) if slot in reserved_slots)
 
 
-def _sums(payments: Sequence[Payment]) -> dict[str, int]:
+def _sums_by_currency(payments: Sequence[Payment]) -> dict[str, int]:
     """Return the total amount of the payments in each currency, in hundredths of the currency unit."""
-    sums: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for payment in payments:
-        sums[payment.currency] = sums.get(payment.currency, 0) + payment.amount_cents
-    return sums
+        totals[payment.currency] = totals.get(payment.currency, 0) + payment.amount_cents
+    return totals
 
 
 def _for_administrators(site: VenueSite, actor: Actor, booking: Booking, reason: str) -> dict[str, Any]:

@@ -148,9 +148,9 @@ def _events_on(events: Sequence[Event], day: date) -> tuple[Event, ...]:
 
 def _weeks(cells: Sequence[DayCell]) -> list[list[DayCell | None]]:
     """Divide the days of a month into weeks from Monday to Sunday, with None for days of other months."""
-    padded: list[DayCell | None] = [*([None] * cells[0].date.weekday()), *cells]
-    padded += [None] * (-len(padded) % DAYS_PER_WEEK)
-    return [padded[start : start + DAYS_PER_WEEK] for start in range(0, len(padded), DAYS_PER_WEEK)]
+    days: list[DayCell | None] = [*([None] * cells[0].date.weekday()), *cells]
+    days += [None] * (-len(days) % DAYS_PER_WEEK)
+    return [days[start : start + DAYS_PER_WEEK] for start in range(0, len(days), DAYS_PER_WEEK)]
 
 
 def _panel(site: VenueSite, t: Phrases, day: date, actor: Actor | None) -> dict[str, Any]:

@@ -62,8 +62,8 @@ class VenueSite:
         """
         if "values" in context:
             context["values"] = defaultdict(str, context["values"])  # missing form fields are shown as empty
-        shared = {"t": self.phrases(request), "venue": self.venue, "languages": NAMES, "today": self.today()}
-        return self.pages.render(request, template, status, **{**shared, **context})
+        shared_context = {"t": self.phrases(request), "venue": self.venue, "languages": NAMES, "today": self.today()}
+        return self.pages.render(request, template, status, **{**shared_context, **context})
 
     def today(self) -> date:
         """Return the current date in the venue's time zone."""

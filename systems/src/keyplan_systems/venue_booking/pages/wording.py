@@ -128,7 +128,7 @@ class Phrases:
             return self("errors.date_over")
         if not self.has(name):
             return error.message
-        return self(name, **{key: self._detail(key, value) for key, value in details.items()}, **_count(details))
+        return self(name, **{key: self._detail(key, value) for key, value in details.items()}, **_plural_count(details))
 
     def _detail(self, key: str, value: Any) -> Any:
         if key in ("date", "earliest", "latest"):
@@ -160,7 +160,7 @@ class Phrases:
         return self(name) if self.has(name) else message.removeprefix("Value error, ")
 
 
-def _count(details: Mapping[str, object]) -> dict[str, int]:
+def _plural_count(details: Mapping[str, object]) -> dict[str, int]:
     """Return the keyword argument `count` for a phrase. Its value is the number in an error's details, and selects the
     plural form.
 
