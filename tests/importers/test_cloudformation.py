@@ -181,7 +181,7 @@ def test_the_title_names_all_files_and_the_description_of_the_first() -> None:
     ]
     results = cloudformation(documents, {})
     assert results.title == "one.json, two.json, three.json, a CloudFormation template"
-    assert (results.about, len(results.tables)) == ("Of things.", 3)
+    assert (results.description, len(results.tables)) == ("Of things.", 3)
 
 
 # What is refused.

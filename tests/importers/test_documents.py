@@ -6,7 +6,14 @@ import sys
 
 import pytest
 
-from keyplan.importers.documents import CLOUDFORMATION, DESCRIBE_TABLE, WORKBENCH, Document, documents, wrong_kind
+from keyplan.importers.documents import (
+    CLOUDFORMATION,
+    DESCRIBE_TABLE,
+    WORKBENCH,
+    Document,
+    documents,
+    wrong_document_error,
+)
 from keyplan.importers.nodes import ImportSourceError
 
 
@@ -126,6 +133,6 @@ def test_yaml_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_a_document_of_another_kind_is_described(value: object, expected_kind: str, actual_kind: str) -> None:
-    text = str(wrong_kind(expected_kind, Document("t", value)))
+    text = str(wrong_document_error(expected_kind, Document("t", value)))
     assert text.startswith(f"t is not {expected_kind}: {actual_kind}")
     assert text.endswith(actual_kind) or "looks like" in actual_kind

@@ -142,7 +142,10 @@ def test_events_of_a_sam_function_are_imported() -> None:
     }
     (result,) = source(Mailer=function, Plain={"Type": "AWS::Serverless::Function"}).tables[0].consumers
     assert (result.name, result.batch) == ("Mailer", 5)
-    assert result.about == "Deployed as the Lambda function Mailer (handler mail.handler), which handles the changes."
+    assert (
+        result.description
+        == "Deployed as the Lambda function Mailer (handler mail.handler), which handles the changes."
+    )
 
 
 def test_a_resource_with_a_false_condition_is_not_a_consumer() -> None:

@@ -51,7 +51,7 @@ def test_a_template_is_inferred_from_texts_and_alias(
 ) -> None:
     actual_shape = shape_of(texts, alias)
     assert actual_shape is not None
-    assert (actual_shape.text, actual_shape.called) == (shape, called)
+    assert (actual_shape.text, actual_shape.value_names) == (shape, called)
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ def node(value: Any) -> Node:
         ("text", 2026, "2026"),
         ("text", True, "true"),
         ("text", False, "false"),
-        ("whole", 0, 0),
-        ("whole", "7", 7),
-        ("whole", "007", 7),
-        ("whole", MOST, MOST),
-        ("whole", str(MOST), MOST),
+        ("integer", 0, 0),
+        ("integer", "7", 7),
+        ("integer", "007", 7),
+        ("integer", MOST, MOST),
+        ("integer", str(MOST), MOST),
         ("flag", True, True),
         ("flag", False, False),
         ("flag", "true", True),
@@ -45,14 +45,14 @@ def test_a_value_is_converted(method: str, value: Any, expected: Any) -> None:
         ("text", "", "expected a text, got ''"),
         ("text", 1.5, "expected a text, got 1.5"),
         ("text", ["x"], "expected a text, got ['x']"),
-        ("whole", -1, "expected a whole number from 0, got -1"),
-        ("whole", True, "expected a whole number from 0, got True"),
-        ("whole", 1.0, "expected a whole number from 0, got 1.0"),
-        ("whole", "", "expected a whole number from 0, got ''"),
-        ("whole", "-1", "expected a whole number from 0, got '-1'"),
-        ("whole", "\u0667", "expected a whole number from 0, got '\u0667'"),
-        ("whole", MOST + 1, f"expected a whole number from 0, got {MOST + 1}"),
-        ("whole", "0" * 19, f"expected a whole number from 0, got '{'0' * 19}'"),
+        ("integer", -1, "expected a whole number from 0, got -1"),
+        ("integer", True, "expected a whole number from 0, got True"),
+        ("integer", 1.0, "expected a whole number from 0, got 1.0"),
+        ("integer", "", "expected a whole number from 0, got ''"),
+        ("integer", "-1", "expected a whole number from 0, got '-1'"),
+        ("integer", "\u0667", "expected a whole number from 0, got '\u0667'"),
+        ("integer", MOST + 1, f"expected a whole number from 0, got {MOST + 1}"),
+        ("integer", "0" * 19, f"expected a whole number from 0, got '{'0' * 19}'"),
         ("flag", "yes", "expected true or false, got 'yes'"),
         ("flag", 1, "expected true or false, got 1"),
         ("flag", None, "expected true or false, got None"),
@@ -61,7 +61,7 @@ def test_a_value_is_converted(method: str, value: Any, expected: Any) -> None:
         ("items", "x" * 58, f"expected a list, got '{'x' * 58}'"),
         ("items", "x" * 59, f"expected a list, got '{'x' * 56}..."),
         ("text", UnresolvedValue("it is open"), "it is open"),
-        ("whole", UnresolvedValue("it is open"), "it is open"),
+        ("integer", UnresolvedValue("it is open"), "it is open"),
         ("flag", UnresolvedValue("it is open"), "it is open"),
         ("mapping", UnresolvedValue("it is open"), "it is open"),
         ("items", UnresolvedValue("it is open"), "it is open"),
@@ -74,9 +74,9 @@ def test_an_invalid_value_is_rejected_with_its_path(method: str, value: Any, exp
 
 
 def test_a_number_may_have_a_minimum() -> None:
-    assert node(3).whole(3) == 3
+    assert node(3).integer(3) == 3
     with pytest.raises(ImportSourceError, match="t: a: expected a whole number from 3, got 2"):
-        node(2).whole(3)
+        node(2).integer(3)
 
 
 def test_a_value_must_be_one_of_the_allowed_words() -> None:
@@ -90,8 +90,8 @@ def test_members_have_their_paths() -> None:
     actual = root.at("b", "c")
     assert actual is not None
     assert [item.path for item in actual.items()] == ["t: a.b.c[0]", "t: a.b.c[1]"]
-    assert [element.value for element in root.need("b").each("c")] == [{"d": 1}, 2]
-    assert list(root.each("x")) == []
+    assert [element.value for element in root.need("b").elements("c")] == [{"d": 1}, 2]
+    assert list(root.elements("x")) == []
     assert (root.get("e"), root.get("x"), root.at("x", "y"), root.at("b", "x")) == (None, None, None, None)
     with pytest.raises(ImportSourceError, match="t: a: e is missing"):
         root.need("e")

@@ -163,8 +163,8 @@ def test_an_alias_of_a_missing_key_part_is_ignored() -> None:
 
 def test_the_title_contains_the_description_of_the_model() -> None:
     source = imported(TABLE, ModelMetadata={"AWSService": "Amazon DynamoDB", "Description": "Of things."})
-    assert (source.title, source.about, source.gaps) == ("m.json, a NoSQL Workbench model", "m: Of things.", ())
-    assert imported(TABLE, ModelMetadata={}).about == "m"
+    assert (source.title, source.description, source.gaps) == ("m.json, a NoSQL Workbench model", "m: Of things.", ())
+    assert imported(TABLE, ModelMetadata={}).description == "m"
 
 
 def test_a_model_without_a_billing_mode_is_on_demand_and_noted() -> None:

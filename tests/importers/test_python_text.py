@@ -17,11 +17,11 @@ from keyplan.importers.python_text import (
     comment,
     docstring,
     field_name,
-    lay_out,
+    format_code,
     literal,
-    named,
     plain,
     snake_name,
+    with_prefix,
 )
 
 
@@ -52,13 +52,13 @@ def test_names_are_converted_to_identifiers(text: str, field: str, model: str, v
 
 
 def test_a_name_is_used_once() -> None:
-    names = PythonNames.of_module()
-    assert [names.take("orders") for _ in range(3)] == ["orders", "orders_", "orders_2"]
+    names = PythonNames.for_module()
+    assert [names.reserve("orders") for _ in range(3)] == ["orders", "orders_", "orders_2"]
 
 
 def test_names_that_the_file_uses_are_reserved() -> None:
-    assert [PythonNames.of_module().take(name) for name in ("Table", "id", "class")] == ["Table_", "id_", "class_"]
-    assert [PythonNames.of_class().take(name) for name in ("pk", "copy", "str", "id", "type")] == [
+    assert [PythonNames.for_module().reserve(name) for name in ("Table", "id", "class")] == ["Table_", "id_", "class_"]
+    assert [PythonNames.for_class().reserve(name) for name in ("pk", "copy", "str", "id", "type")] == [
         "pk_", "copy_", "str_", "id", "type",
     ]  # fmt: skip
 
@@ -74,12 +74,12 @@ OF_CLASS = (
 
 
 def test_every_reserved_name_is_changed() -> None:
-    assert [name for name in OF_MODULE if PythonNames.of_module().take(name) == name] == []
-    assert [name for name in OF_CLASS if PythonNames.of_class().take(name) == name] == []
+    assert [name for name in OF_MODULE if PythonNames.for_module().reserve(name) == name] == []
+    assert [name for name in OF_CLASS if PythonNames.for_class().reserve(name) == name] == []
 
 
 def test_capitalized_api_names_may_be_fields() -> None:
-    assert [PythonNames.of_class().take(name) for name in ("Table", "Key")] == ["Table", "Key"]
+    assert [PythonNames.for_class().reserve(name) for name in ("Table", "Key")] == ["Table", "Key"]
 
 
 @given(st.text())
@@ -87,7 +87,7 @@ def test_every_text_is_converted_to_valid_identifiers(text: str) -> None:
     for created in (field_name(text), class_name(text), snake_name(text)):
         assert created.isidentifier()
         assert len(created) <= 75
-        identifiers = PythonNames.of_class().take(created)
+        identifiers = PythonNames.for_class().reserve(created)
         assert not keyword.iskeyword(identifiers)
         namespace: dict[str, object] = {}
         exec(f"{identifiers} = 1", namespace)
@@ -108,35 +108,35 @@ def test_a_literal_uses_the_quotes_with_fewer_escapes() -> None:
 
 
 def test_a_short_call_is_on_one_line() -> None:
-    part = call("GSI", '"by_day"', 'pk="day"', None, named("billing=", call("Provisioned", "read=5", "write=5")))
-    assert lay_out(part, after=",") == 'GSI("by_day", pk="day", billing=Provisioned(read=5, write=5)),'
+    part = call("GSI", '"by_day"', 'pk="day"', None, with_prefix("billing=", call("Provisioned", "read=5", "write=5")))
+    assert format_code(part, after=",") == 'GSI("by_day", pk="day", billing=Provisioned(read=5, write=5)),'
 
 
 def test_a_long_call_has_one_line_per_argument() -> None:
     part = call("f", *(f"argument_{number}=value" for number in range(6)))
     lines = [f"    argument_{number}=value," for number in range(6)]
-    assert lay_out(part, before="x = ").split("\n") == ["x = f(", *lines, ")"]
+    assert format_code(part, before="x = ").split("\n") == ["x = f(", *lines, ")"]
 
 
 def test_wide_characters_count_as_two_columns() -> None:
-    assert "\n" not in lay_out(call("f", "x" * 85))
-    assert "\n" not in lay_out(call("f", "名" * 42 + "x"))
-    assert "\n" in lay_out(call("f", "名" * 43))
-    assert "\n" in lay_out(call("f", "\uff21" * 43))
+    assert "\n" not in format_code(call("f", "x" * 85))
+    assert "\n" not in format_code(call("f", "名" * 42 + "x"))
+    assert "\n" in format_code(call("f", "名" * 43))
+    assert "\n" in format_code(call("f", "\uff21" * 43))
 
 
 def test_combining_marks_count_as_no_columns() -> None:
-    assert "\n" not in lay_out(call("f", "e\u0301" * 85))
-    assert "\n" in lay_out(call("f", "e\u0301" * 86))
+    assert "\n" not in format_code(call("f", "e\u0301" * 85))
+    assert "\n" in format_code(call("f", "e\u0301" * 86))
 
 
 def test_a_call_without_arguments_stays_on_its_line() -> None:
-    assert lay_out(call("f" * 90)) == "f" * 90 + "()"
+    assert format_code(call("f" * 90)) == "f" * 90 + "()"
 
 
 def test_one_always_open_argument_opens_the_call() -> None:
     part = call("f", Group("[", ["1"], "]", always_open=True), "2")
-    assert lay_out(part) == "f(\n    [\n        1,\n    ],\n    2,\n)"
+    assert format_code(part) == "f(\n    [\n        1,\n    ],\n    2,\n)"
 
 
 def test_invisible_characters_are_escaped_in_short_form() -> None:
@@ -158,7 +158,7 @@ def test_a_docstring_of_several_lines_ends_on_its_own_line() -> None:
 
 
 def test_an_always_open_group_opens_its_parents() -> None:
-    assert lay_out(call("f", Group("[", ["1"], "]", always_open=True))) == "f(\n    [\n        1,\n    ],\n)"
+    assert format_code(call("f", Group("[", ["1"], "]", always_open=True))) == "f(\n    [\n        1,\n    ],\n)"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -14,19 +14,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from keyplan.importers.documents import CLOUDFORMATION, Document, wrong_kind
+from keyplan.importers.documents import CLOUDFORMATION, Document, wrong_document_error
 from keyplan.importers.event_sources import event_sources
 from keyplan.importers.intrinsics import Resolver
 from keyplan.importers.nodes import ImportSourceError, Node, UnresolvedValue
 from keyplan.importers.schemas import ImportSource, SourceTable, source_table
 
-_OF_REPLICA = frozenset({
+_REPLICA_MEMBERS = frozenset({
     "DeletionProtectionEnabled", "GlobalSecondaryIndexes", "PointInTimeRecoverySpecification",
     "ReadProvisionedThroughputSettings", "Region", "TableClass",
 })  # fmt: skip
-_OF_REPLICA_INDEX = frozenset({"IndexName", "ReadProvisionedThroughputSettings"})
-_TAKEN_FROM_REPLICA = ("DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "TableClass")
-_OF_ALL_REPLICAS = frozenset({
+_REPLICA_INDEX_MEMBERS = frozenset({"IndexName", "ReadProvisionedThroughputSettings"})
+_COPIED_FROM_REPLICA = ("DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "TableClass")
+_ALL_REPLICA_MEMBERS = frozenset({
     "ReadOnDemandThroughputSettings", "ReadProvisionedThroughputSettings", "Replicas",
     "WriteOnDemandThroughputSettings", "WriteProvisionedThroughputSettings",
 })  # fmt: skip
@@ -38,7 +38,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 naming rules").
 """
 _SCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
-_ELSEWHERE = {
+_EXTERNAL_RESOURCES = {
     "AWS::CloudFormation::Stack": "is a separate stack: import its template too",
     "AWS::Serverless::Application": "is a separate application: import its template too",
     "Custom::DynamoDBReplica": "creates a replica: replication is not part of a design",
@@ -52,17 +52,19 @@ def global_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
     The settings of the first replica are used, because a design describes the tables of one Region. The second result
     contains a sentence for each setting that a design cannot express.
     """
-    replicas = list(resource.each("Replicas"))
-    first = replicas[0] if replicas else Node({}, f"{resource.path}.Replicas")
+    replicas = list(resource.elements("Replicas"))
+    first_replica = replicas[0] if replicas else Node({}, f"{resource.path}.Replicas")
     gaps = list(_replica_gaps(resource, replicas))
-    properties = {name: value for name, value in resource.mapping().items() if name not in _OF_ALL_REPLICAS}
-    for member in _TAKEN_FROM_REPLICA:
-        if (member_node := first.get(member)) is not None:
+    properties = {name: value for name, value in resource.mapping().items() if name not in _ALL_REPLICA_MEMBERS}
+    for member in _COPIED_FROM_REPLICA:
+        if (member_node := first_replica.get(member)) is not None:
             properties[member] = member_node.value
     if (mode := resource.get("BillingMode")) is None or mode.text() == "PROVISIONED":
-        properties["ProvisionedThroughput"] = _throughput([resource], [first, resource], gaps)
-    own = {index.need("IndexName").text(): index for index in first.each("GlobalSecondaryIndexes")}
-    indexes = [_index(index, own, resource, gaps) for index in resource.each("GlobalSecondaryIndexes")]
+        properties["ProvisionedThroughput"] = _throughput([resource], [first_replica, resource], gaps)
+    replica_indexes = {
+        index.need("IndexName").text(): index for index in first_replica.elements("GlobalSecondaryIndexes")
+    }
+    indexes = [_index(index, replica_indexes, resource, gaps) for index in resource.elements("GlobalSecondaryIndexes")]
     if indexes:
         properties["GlobalSecondaryIndexes"] = indexes
     return Node(properties, resource.path), tuple(gaps)
@@ -75,11 +77,11 @@ def _replica_gaps(resource: Node, replicas: list[Node]) -> Iterator[str]:
             yield f"{member}: maximum on-demand throughput is not part of a design"
     for replica in replicas[:1]:
         for member in replica.mapping():
-            if member not in _OF_REPLICA:
+            if member not in _REPLICA_MEMBERS:
                 yield f"Replicas[0].{member}: it is not part of a design"
-        for number, index in enumerate(replica.each("GlobalSecondaryIndexes")):
+        for number, index in enumerate(replica.elements("GlobalSecondaryIndexes")):
             for member in index.mapping():
-                if member not in _OF_REPLICA_INDEX:
+                if member not in _REPLICA_INDEX_MEMBERS:
                     yield f"Replicas[0].GlobalSecondaryIndexes[{number}].{member}: it is not part of a design"
     if len(replicas) > 1:
         yield f"Replicas: a design is of one region, here {_region(replicas[0])}; omitted are " + ", ".join(
@@ -92,13 +94,13 @@ def _region(replica: Node) -> str:
     return "the stack's region" if isinstance(region.value, UnresolvedValue) else region.text()
 
 
-def _index(index: Node, of_replica: dict[str, Node], resource: Node, gaps: list[str]) -> dict[str, Any]:
+def _index(index: Node, replica_indexes: dict[str, Node], resource: Node, gaps: list[str]) -> dict[str, Any]:
     settings = ("WriteProvisionedThroughputSettings", "ReadProvisionedThroughputSettings")
     properties = {name: value for name, value in index.mapping().items() if name not in settings}
     mode = resource.get("BillingMode")
     if mode is None or mode.text() == "PROVISIONED":
         name = index.need("IndexName").text()
-        reads = [*([of_replica[name]] if name in of_replica else []), index, resource]
+        reads = [*([replica_indexes[name]] if name in replica_indexes else []), index, resource]
         properties["ProvisionedThroughput"] = _throughput([index, resource], reads, gaps)
     return properties
 
@@ -112,9 +114,9 @@ def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) 
     appended to `gaps`.
     """
     throughput = {}
-    for kind, holders in (("Read", reads), ("Write", writes)):
+    for kind, nodes in (("Read", reads), ("Write", writes)):
         member = f"{kind}ProvisionedThroughputSettings"
-        settings = next((capacity for holder in holders if (capacity := holder.get(member)) is not None), None)
+        settings = next((capacity for node in nodes if (capacity := node.get(member)) is not None), None)
         if settings is None:
             raise writes[0].fail(f"{member} is missing, and the table is not PAY_PER_REQUEST")
         fixed = settings.get(f"{kind}CapacityUnits")
@@ -135,9 +137,9 @@ def simple_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
     """
     key = resource.get("PrimaryKey")
     name = "id" if key is None else key.need("Name").text()
-    kind = "String" if key is None else key.need("Type").one_of(*_SAM_TYPES)
+    key_type = "String" if key is None else key.need("Type").one_of(*_SAM_TYPES)
     properties = {member: value for member, value in resource.mapping().items() if member != "PrimaryKey"}
-    properties["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": _SAM_TYPES[kind]}]
+    properties["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": _SAM_TYPES[key_type]}]
     properties["KeySchema"] = [{"AttributeName": name, "KeyType": "HASH"}]
     if resource.get("ProvisionedThroughput") is None:
         properties["BillingMode"] = "PAY_PER_REQUEST"
@@ -166,14 +168,14 @@ def cloudformation(documents: Sequence[Document], parameters: Mapping[str, str])
     gaps: list[str] = []
     for document in documents:
         resolver = Resolver(document.value, parameters)
-        found_tables = dict(_tables(document, resolver, gaps))
-        if not found_tables:
-            raise ImportSourceError(f"{document.name} declares no table: {_kinds(document)}")
-        _add_consumers(found_tables, document, resolver, gaps)
-        tables += found_tables.values()
+        document_tables = dict(_tables(document, resolver, gaps))
+        if not document_tables:
+            raise ImportSourceError(f"{document.name} declares no table: {_resource_types_text(document)}")
+        _add_consumers(document_tables, document, resolver, gaps)
+        tables += document_tables.values()
     names = ", ".join(document.name for document in documents)
-    about = next((text for document in documents if isinstance(text := document.member("Description"), str)), "")
-    return ImportSource(f"{names}, {CLOUDFORMATION}", tuple(tables), tuple(gaps), about)
+    description = next((text for document in documents if isinstance(text := document.member("Description"), str)), "")
+    return ImportSource(f"{names}, {CLOUDFORMATION}", tuple(tables), tuple(gaps), description)
 
 
 def _check_parameters(documents: Sequence[Document], parameters: Mapping[str, str]) -> None:
@@ -181,16 +183,16 @@ def _check_parameters(documents: Sequence[Document], parameters: Mapping[str, st
     known_names: set[str] = set()
     for document in documents:
         if not isinstance(document.member("Resources"), Mapping):
-            raise wrong_kind(CLOUDFORMATION, document)
+            raise wrong_document_error(CLOUDFORMATION, document)
         declared = document.member("Parameters")
         known_names |= set(declared) if isinstance(declared, Mapping) else set()
     for name in parameters:
         if name not in known_names and not name.startswith("AWS::"):
-            listed = ", ".join(sorted(map(str, known_names))) or "none"
-            raise ImportSourceError(f"--parameter {name}: unknown parameter; known parameters: {listed}")
+            names_text = ", ".join(sorted(map(str, known_names))) or "none"
+            raise ImportSourceError(f"--parameter {name}: unknown parameter; known parameters: {names_text}")
 
 
-def _kinds(document: Document) -> str:
+def _resource_types_text(document: Document) -> str:
     """Return a description of the resource types in a template that defines no tables, for an error message."""
     resources = document.member("Resources").values()
     kinds = sorted(
@@ -221,8 +223,8 @@ def _add_consumers(tables: dict[str, SourceTable], document: Document, resolver:
 
 def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator[tuple[str, SourceTable]]:
     """Yield the logical ID and the table of each table resource."""
-    shared = document.member("Globals")
-    if isinstance(shared, Mapping) and "SimpleTable" in shared:
+    globals_section = document.member("Globals")
+    if isinstance(globals_section, Mapping) and "SimpleTable" in globals_section:
         gaps.append("Globals.SimpleTable: how tables are encrypted is not part of a design")
     for logical_id, resource in document.member("Resources").items():
         path = f"{document.name}: Resources.{logical_id}"
@@ -234,12 +236,12 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
             continue
         if not isinstance(resource, Mapping):
             raise ImportSourceError(f"{path} is not a resource: {resource!r}")
-        kind = str(resource.get("Type"))
-        if kind == _SCALING and "dynamodb" in str(resource).lower():
+        resource_type = str(resource.get("Type"))
+        if resource_type == _SCALING and "dynamodb" in str(resource).lower():
             gaps.append(f"{logical_id} scales capacity: the initial capacity is imported")
-        if kind in _ELSEWHERE:
-            gaps.append(f"{logical_id} {_ELSEWHERE[kind]}")
-        if kind not in _TABLES:
+        if resource_type in _EXTERNAL_RESOURCES:
+            gaps.append(f"{logical_id} {_EXTERNAL_RESOURCES[resource_type]}")
+        if resource_type not in _TABLES:
             continue
         if _is_created(resource, path, resolver):
             yield str(logical_id), _table(str(logical_id), resource, path, resolver)
@@ -276,12 +278,12 @@ def _name(logical_id: str, properties: Node) -> tuple[str, tuple[str, ...]]:
 
     If the template does not determine the name, return the logical ID and a tuple with a sentence that says so.
     """
-    named = properties.get("TableName")
-    if named is None:
+    table_name = properties.get("TableName")
+    if table_name is None:
         return logical_id, ("TableName is missing: CloudFormation generates a name; the logical ID is used here",)
-    if isinstance(named.value, UnresolvedValue):
-        return logical_id, (f"TableName cannot be determined, so the logical ID is used: {named.value.reason}",)
-    if not _NAME.fullmatch(named.text()):
-        problem = f"{named.text()!r} is not a table name"
+    if isinstance(table_name.value, UnresolvedValue):
+        return logical_id, (f"TableName cannot be determined, so the logical ID is used: {table_name.value.reason}",)
+    if not _NAME.fullmatch(table_name.text()):
+        problem = f"{table_name.text()!r} is not a table name"
         return logical_id, (f"TableName cannot be determined, so the logical ID is used: {problem}",)
-    return named.text(), ()
+    return table_name.text(), ()

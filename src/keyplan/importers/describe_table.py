@@ -12,23 +12,23 @@ from typing import Any
 
 from keyplan.client.connect import connect, target_of
 from keyplan.errors import KeyplanError, ServiceError
-from keyplan.importers.documents import DESCRIBE_TABLE, Document, wrong_kind
+from keyplan.importers.documents import DESCRIBE_TABLE, Document, wrong_document_error
 from keyplan.importers.nodes import ImportSourceError, Node
 from keyplan.importers.schemas import ImportSource, SourceTable, TableStatistics, source_table
 
-_STATES = frozenset({
+_STATUS_MEMBERS = frozenset({
     "ArchivalSummary", "BillingModeSummary", "CreationDateTime", "GlobalTableVersion", "ItemCount",
     "LatestStreamArn", "LatestStreamLabel", "RestoreSummary", "TableArn", "TableClassSummary", "TableId",
     "TableSizeBytes", "TableStatus", "TableThroughputModeSummary",
 })  # fmt: skip
-_STATES_OF_INDEX = frozenset({
+_INDEX_STATUS_MEMBERS = frozenset({
     "Backfilling", "IndexArn", "IndexSizeBytes", "IndexStatus", "ItemCount",
 })  # fmt: skip
-_OFF = {"DISABLED", "DISABLING"}
+_DISABLED_STATES = {"DISABLED", "DISABLING"}
 
 
-Ask = Callable[[str, dict[str, Any]], Node]
-_MORE = ("DescribeTimeToLive", "DescribeContinuousBackups")
+SendRequest = Callable[[str, dict[str, Any]], Node]
+_SETTINGS_OPERATIONS = ("DescribeTimeToLive", "DescribeContinuousBackups")
 
 
 def describe_table(documents: Sequence[Document]) -> ImportSource:
@@ -55,12 +55,12 @@ def _add_response(document: Document, tables: list[tuple[Node, dict[str, Any]]])
     if isinstance(table, Mapping) and "TableName" in table and "KeySchema" in table:
         tables.append((Node(table, f"{document.name}: {table['TableName']}"), {}))
         return
-    more = dict(_further_properties(document))
-    if not more:
-        raise wrong_kind(DESCRIBE_TABLE, document)
+    settings = dict(_further_properties(document))
+    if not settings:
+        raise wrong_document_error(DESCRIBE_TABLE, document)
     if not tables:
         raise ImportSourceError(f"{document.name} does not name its table: put it after the table's description")
-    tables[-1][1].update(more)
+    tables[-1][1].update(settings)
 
 
 def _further_properties(document: Document) -> Iterator[tuple[str, Any]]:
@@ -68,9 +68,12 @@ def _further_properties(document: Document) -> Iterator[tuple[str, Any]]:
     node = Node(document.value, document.name)
     if document.member("TimeToLiveDescription") is not None:
         expiry = node.need("TimeToLiveDescription")
-        status, named = expiry.get("TimeToLiveStatus"), expiry.get("AttributeName")
-        is_on = status is not None and status.text() not in _OFF
-        yield "TimeToLiveSpecification", {"Enabled": is_on, "AttributeName": None if named is None else named.text()}
+        status, attribute_name = expiry.get("TimeToLiveStatus"), expiry.get("AttributeName")
+        is_on = status is not None and status.text() not in _DISABLED_STATES
+        yield (
+            "TimeToLiveSpecification",
+            {"Enabled": is_on, "AttributeName": None if attribute_name is None else attribute_name.text()},
+        )
     if document.member("ContinuousBackupsDescription") is not None:
         recovery = node.at("ContinuousBackupsDescription", "PointInTimeRecoveryDescription")
         status = None if recovery is None else recovery.get("PointInTimeRecoveryStatus")
@@ -84,46 +87,46 @@ def _further_properties(document: Document) -> Iterator[tuple[str, Any]]:
         yield "Tags", document.member("Tags")
 
 
-def _table(described: Node, more: Mapping[str, Any]) -> SourceTable:
-    mode = described.at("BillingModeSummary", "BillingMode") or described.get("BillingMode")
+def _table(description: Node, settings: Mapping[str, Any]) -> SourceTable:
+    mode = description.at("BillingModeSummary", "BillingMode") or description.get("BillingMode")
     on_demand = mode is not None and mode.text() == "PAY_PER_REQUEST"
-    properties = {name: value for name, value in described.mapping().items() if name not in _STATES}
-    properties |= {name: value for name, value in more.items() if value}
+    properties = {name: value for name, value in description.mapping().items() if name not in _STATUS_MEMBERS}
+    properties |= {name: value for name, value in settings.items() if value}
     properties["BillingMode"] = "PAY_PER_REQUEST" if on_demand else "PROVISIONED"
-    kind = described.at("TableClassSummary", "TableClass")
-    if kind is not None:
-        properties["TableClass"] = kind.value
+    table_class = description.at("TableClassSummary", "TableClass")
+    if table_class is not None:
+        properties["TableClass"] = table_class.value
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
-        if described.get(member) is not None:
-            properties[member] = [_index(entry) for entry in described.each(member)]
-    table = source_table(Node(properties, described.path), described.need("TableName").text())
-    return replace(table, figures=_statistics(described))
+        if description.get(member) is not None:
+            properties[member] = [_index(entry) for entry in description.elements(member)]
+    table = source_table(Node(properties, description.path), description.need("TableName").text())
+    return replace(table, figures=_statistics(description))
 
 
-def _index(described: Node) -> dict[str, Any]:
-    return {name: value for name, value in described.mapping().items() if name not in _STATES_OF_INDEX}
+def _index(description: Node) -> dict[str, Any]:
+    return {name: value for name, value in description.mapping().items() if name not in _INDEX_STATUS_MEMBERS}
 
 
-def _statistics(described: Node) -> TableStatistics | None:
+def _statistics(description: Node) -> TableStatistics | None:
     """Return the number and average size of a table's items. Return None for an empty table.
 
     DynamoDB updates these values about every six hours.
     """
-    count, size = described.get("ItemCount"), described.get("TableSizeBytes")
-    if count is None or size is None or not count.whole():
+    count, size = description.get("ItemCount"), description.get("TableSizeBytes")
+    if count is None or size is None or not count.integer():
         return None
     indexes = [
         index
         for kind in ("Global", "Local")
-        for index in described.each(f"{kind}SecondaryIndexes")
+        for index in description.elements(f"{kind}SecondaryIndexes")
         if (status := index.get("IndexStatus")) is None or status.text() != "CREATING"  # not counted yet
     ]
     item_counts = {
-        index.need("IndexName").text(): item_count.whole()
+        index.need("IndexName").text(): item_count.integer()
         for index in indexes
         if (item_count := index.get("ItemCount"))
     }
-    return TableStatistics(count.whole(), round(size.whole() / count.whole()), item_counts)
+    return TableStatistics(count.integer(), round(size.integer() / count.integer()), item_counts)
 
 
 def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
@@ -140,12 +143,14 @@ def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
     except (ValueError, ImportError) as error:
         raise ImportSourceError(f"--from {url}: {error}") from None
     with connection:
-        ask = _with_import_errors(url, connection.transport.call, is_elsewhere=not target.is_embedded)
-        requested = [target.prefix + name for name in names] or list(_names(ask, target.prefix))
+        send_request = _with_import_errors(url, connection.transport.call, is_remote=not target.is_embedded)
+        requested = [target.prefix + name for name in names] or list(_names(send_request, target.prefix))
         if not requested:
             raise ImportSourceError(f"--from {url}: no table exists there")
-        called = Path(target.path).name if target.path is not None else target.endpoint or f"aws://{target.region}"
-        return [Document(called, described) for name in requested for described in _described_table(ask, name)]
+        database_name = (
+            Path(target.path).name if target.path is not None else target.endpoint or f"aws://{target.region}"
+        )
+        return [Document(database_name, response) for name in requested for response in _describe(send_request, name)]
 
 
 def _check_file(url: str, path: Path) -> None:
@@ -156,29 +161,29 @@ def _check_file(url: str, path: Path) -> None:
         raise ImportSourceError(f"--from {url}: no table exists there")
 
 
-def _with_import_errors(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:
+def _with_import_errors(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_remote: bool) -> SendRequest:
     """Wrap `call` so that it raises ImportSourceError for connection errors and missing credentials.
 
-    If `is_elsewhere` is False, the database is in this process, and errors are not converted.
+    If `is_remote` is False, the database is in this process, and errors are not converted.
     """
 
-    def ask(operation: str, request: dict[str, Any]) -> Node:
+    def send_request(operation: str, request: dict[str, Any]) -> Node:
         try:
             return Node(call(operation, request), f"--from {url}: {operation}")
         except KeyplanError:
             raise
         except Exception as error:
-            if not is_elsewhere:
+            if not is_remote:
                 raise
             raise ImportSourceError(f"--from {url}: {operation} failed: {error}") from None
 
-    return ask
+    return send_request
 
 
-def _names(ask: Ask, prefix: str) -> Iterator[str]:
+def _names(send_request: SendRequest, prefix: str) -> Iterator[str]:
     request: dict[str, Any] = {}
     while True:
-        response = ask("ListTables", request)
+        response = send_request("ListTables", request)
         names = (name.text() for name in response.need("TableNames").items())
         yield from (name for name in names if name.startswith(prefix))
         last = response.get("LastEvaluatedTableName")
@@ -187,21 +192,21 @@ def _names(ask: Ask, prefix: str) -> Iterator[str]:
         request = {"ExclusiveStartTableName": last.text()}
 
 
-def _described_table(ask: Ask, name: str) -> Iterator[Any]:
+def _describe(send_request: SendRequest, name: str) -> Iterator[Any]:
     """Yield DynamoDB's responses that describe one table. Operations that the server does not support are skipped."""
-    response = ask("DescribeTable", {"TableName": name})
+    response = send_request("DescribeTable", {"TableName": name})
     yield response.value
-    for operation in _MORE:
-        yield from _if_known(ask, operation, {"TableName": name})
+    for operation in _SETTINGS_OPERATIONS:
+        yield from _if_supported(send_request, operation, {"TableName": name})
     arn = response.need("Table").need("TableArn").text()
-    for tags in _if_known(ask, "ListTagsOfResource", {"ResourceArn": arn}):
+    for tags in _if_supported(send_request, "ListTagsOfResource", {"ResourceArn": arn}):
         yield {"Tags": tags.get("Tags", [])}
 
 
-def _if_known(ask: Ask, operation: str, request: dict[str, Any]) -> Iterator[Any]:
+def _if_supported(send_request: SendRequest, operation: str, request: dict[str, Any]) -> Iterator[Any]:
     """Yield the response to a request, or nothing if the server does not support the operation."""
     try:
-        yield ask(operation, request).value
+        yield send_request(operation, request).value
     except ServiceError as error:
         if error.code != "UnknownOperationException":
             raise

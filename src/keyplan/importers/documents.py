@@ -52,46 +52,48 @@ def documents(name: str, text: str) -> list[Document]:
 
     `name` is the name of the file, and `text` is its content. Raises ImportSourceError if the text cannot be parsed.
     """
-    called = PurePath(name).name or name
+    file_name = PurePath(name).name or name
     text = text.removeprefix("\ufeff")
     if not text.strip():
-        raise ImportSourceError(f"{called} is empty")
+        raise ImportSourceError(f"{file_name} is empty")
     try:
         if text.lstrip()[0] in "{[":
-            return [Document(called, value) for value in _json(called, text)]
+            return [Document(file_name, value) for value in _json(file_name, text)]
         from keyplan.importers.yaml_text import load  # noqa: PLC0415 - PyYAML is an extra
 
-        return [Document(called, load(called, text))]
+        return [Document(file_name, load(file_name, text))]
     except RecursionError:
-        raise ImportSourceError(f"{called} is nested too deeply to be read") from None
+        raise ImportSourceError(f"{file_name} is nested too deeply to be read") from None
 
 
 def _json(name: str, text: str) -> Iterator[Any]:
     """Yield the JSON values in a text, such as the combined output of several AWS CLI commands."""
-    decoder, at = json.JSONDecoder(), 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
+    decoder, position = json.JSONDecoder(), 0
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
             continue
         try:
-            value, at = decoder.raw_decode(text, at)
+            value, position = decoder.raw_decode(text, position)
         except ValueError as error:  # also an integer with more digits than Python accepts
-            place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+            location = (
+                f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+            )
             message = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            raise ImportSourceError(f"{name} is not JSON: {message}{place}") from None
+            raise ImportSourceError(f"{name} is not JSON: {message}{location}") from None
         yield value
 
 
-def wrong_kind(what: str, document: Document) -> ImportSourceError:
-    """Return the error for a document that is not of the kind `what`, such as "a NoSQL Workbench model"."""
+def wrong_document_error(expected_kind: str, document: Document) -> ImportSourceError:
+    """Return the error for a document that is not of the kind `expected_kind`, such as "a NoSQL Workbench model"."""
     keys = document.value if isinstance(document.value, Mapping) else {}
-    hint = next((text for member, text in _HINTS if member in keys and not text.startswith(what)), None)
-    description = f"it looks like {hint}" if hint else f"it is {_shape(document.value)}"
-    return ImportSourceError(f"{document.name} is not {what}: {description}")
+    hint = next((text for member, text in _HINTS if member in keys and not text.startswith(expected_kind)), None)
+    description = f"it looks like {hint}" if hint else f"it is {_description(document.value)}"
+    return ImportSourceError(f"{document.name} is not {expected_kind}: {description}")
 
 
-def _shape(value: Any) -> str:
+def _description(value: Any) -> str:
     if isinstance(value, Mapping):
-        named = ", ".join(str(key) for key in list(value)[:4])
-        return f"a mapping with {named}{', ...' if len(value) > 4 else ''}" if value else "an empty mapping"
+        names_text = ", ".join(str(key) for key in list(value)[:4])
+        return f"a mapping with {names_text}{', ...' if len(value) > 4 else ''}" if value else "an empty mapping"
     return f"a list of {len(value)}" if isinstance(value, list) else f"only the text {str(value)[:40]!r}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from keyplan.design.schema import Index
 from keyplan.design.workload import OnDemand
-from keyplan.importers.documents import ELECTRODB, Document, wrong_kind
+from keyplan.importers.documents import ELECTRODB, Document, wrong_document_error
 from keyplan.importers.nodes import Node
 from keyplan.importers.python_text import literal
 from keyplan.importers.schemas import ImportSource, SourceCollection, SourceEntity, SourceField, SourceTable
@@ -31,13 +31,13 @@ _TYPES = {
     "static": ("Any", ""),
 }
 """The Python annotation and the DynamoDB attribute type for each ElectroDB type."""
-_IN_KEYS = ("string", "number")
+_KEY_TYPES = ("string", "number")
 _CASINGS = ("upper", "lower", "none", "default")
-_HOLE = re.compile(r"\$\{([^}]*)\}")
-_OF_ATTRIBUTE = frozenset({
+_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+_ATTRIBUTE_MEMBERS = frozenset({
     "cast", "default", "field", "items", "label", "padding", "properties", "required", "type", "validate",
 })  # fmt: skip
-_NOT_OF_DESIGNS = {
+_UNSUPPORTED_MEMBERS = {
     "hidden": "a design does not hide attributes: remove it from the program's output",
     "readOnly": "a design does not forbid updates of a field: omit it in update patterns",
     "watch": "it is computed by a function of the program",
@@ -72,7 +72,7 @@ def electrodb(documents: Sequence[Document], table: str | None = None) -> Import
         _schema(node, table, gaps) for document in documents for node in _entities(Node(document.value, document.name))
     ]
     if not schemas:
-        raise wrong_kind(ELECTRODB, documents[0])
+        raise wrong_document_error(ELECTRODB, documents[0])
     tables: dict[str, list[_Schema]] = {}
     for schema in schemas:
         tables.setdefault(schema.table, []).append(schema)
@@ -105,14 +105,18 @@ def _schema(node: Node, table: str | None, gaps: list[str]) -> _Schema:
     names = node if model is None else model
     service, entity = names.need("service").text(), names.need("entity").text()
     version = names.get("version")
-    stated = table or next((named.text() for holder in (names, node) if (named := holder.get("table"))), None)
-    if stated is None:
+    table_name = table or next(
+        (table_node.text() for holder in (names, node) if (table_node := holder.get("table"))), None
+    )
+    if table_name is None:
         gaps.append(
             f"the schemas do not name the table: it is named {service} after the service; set another name with"
             " --table NAME"
         )
     node = Node(node.value, f"{node.path.partition(':')[0]}: entity {entity}")
-    return _Schema(node, stated or service, service, entity, "1" if version is None else version.text(), model is None)
+    return _Schema(
+        node, table_name or service, service, entity, "1" if version is None else version.text(), model is None
+    )
 
 
 # Tables.
@@ -120,14 +124,16 @@ def _schema(node: Node, table: str | None, gaps: list[str]) -> _Schema:
 
 def _table(name: str, schemas: Sequence[_Schema]) -> SourceTable:
     gaps: list[str] = ["billing is not part of ElectroDB's schemas: the table is imported as on demand"]
-    key = _primary(schemas[0])
+    key = _primary_key(schemas[0])
     indexes: dict[str, Index] = {}
     types: dict[str, str] = {}
     entities = []
     for schema in schemas:
-        if _primary(schema) != key:
-            raise schema.node.fail(f"its primary key is {_primary(schema)}, and that of {schemas[0].entity} is {key}")
-        entities.append(_Reader(schema, types, gaps).entity())
+        if _primary_key(schema) != key:
+            raise schema.node.fail(
+                f"its primary key is {_primary_key(schema)}, and that of {schemas[0].entity} is {key}"
+            )
+        entities.append(_EntityReader(schema, types, gaps).entity())
         for pattern in _patterns(schema):
             index = _index(pattern, key)
             if index is not None and indexes.setdefault(index.name, index) != index:
@@ -150,7 +156,7 @@ def _patterns(schema: _Schema) -> Iterator[Node]:
     return (indexes.need(name) for name in indexes.mapping())
 
 
-def _primary(schema: _Schema) -> tuple[str, ...]:
+def _primary_key(schema: _Schema) -> tuple[str, ...]:
     """Return the primary key attributes, which are those of the access pattern without an index name."""
     for pattern in _patterns(schema):
         if not _index_name(pattern):
@@ -159,8 +165,8 @@ def _primary(schema: _Schema) -> tuple[str, ...]:
 
 
 def _index_name(pattern: Node) -> str:
-    named = pattern.get("index")
-    return "" if named is None or named.value == "" else named.text()
+    index_node = pattern.get("index")
+    return "" if index_node is None or index_node.value == "" else index_node.text()
 
 
 def _fields(pattern: Node) -> tuple[str, ...]:
@@ -188,9 +194,13 @@ def _collections(schemas: Sequence[_Schema]) -> Iterator[SourceCollection]:
     for schema in schemas:
         for pattern in _patterns(schema):
             sort, names = pattern.get("sk"), _collection(pattern)
-            for at, name in enumerate(names):
+            for position, name in enumerate(names):
                 is_custom = sort is None or sort.get("template") is not None
-                prefix = "" if is_custom or sort is None else _cased("$" + "#".join(names[: at + 1]), _casing(sort))
+                prefix = (
+                    ""
+                    if is_custom or sort is None
+                    else _convert_case("$" + "#".join(names[: position + 1]), _casing(sort))
+                )
                 members.setdefault((name, _index_name(pattern), prefix), []).append(schema.entity)
     for (name, index, prefix), entities in members.items():
         if len(entities) > 1:
@@ -208,7 +218,7 @@ def _collection(pattern: Node) -> list[str]:
 # Entities.
 
 
-class _Reader:
+class _EntityReader:
     """A converter for the ElectroDB schema of one entity."""
 
     def __init__(self, schema: _Schema, types: dict[str, str], gaps: list[str]) -> None:
@@ -218,7 +228,7 @@ class _Reader:
 
     def entity(self) -> SourceEntity:
         """Return the entity. Add the types of its key attributes to the types of the table."""
-        fields = {self._stored(name): self._field(name) for name in self._attributes}
+        fields = {self._attribute_name(name): self._field(name) for name in self._attributes}
         templates: dict[str, str] = {}
         for pattern in _patterns(self._schema):
             for part in ("pk", "sk"):
@@ -233,25 +243,25 @@ class _Reader:
             discriminator=self._schema.entity,
         )
 
-    def _stored(self, name: str) -> str:
+    def _attribute_name(self, name: str) -> str:
         stored = self._attributes[name].get("field") if isinstance(self._attributes[name].value, Mapping) else None
         return name if stored is None else stored.text()
 
     def _type(self, name: str) -> str:
         """Return the ElectroDB type of an attribute. For an enumeration, this is "string"."""
         node = self._attributes[name]
-        kind = node.get("type") if isinstance(node.value, Mapping) else node  # a type alone is a short form
-        if kind is None:
+        type_node = node.get("type") if isinstance(node.value, Mapping) else node  # a type alone is a short form
+        if type_node is None:
             return "any"
-        return "string" if isinstance(kind.value, list) else kind.one_of(*_TYPES)
+        return "string" if isinstance(type_node.value, list) else type_node.one_of(*_TYPES)
 
     def _field(self, name: str) -> SourceField:
         node = self._attributes[name]
         attribute = Node({"type": node.value}, node.path) if not isinstance(node.value, Mapping) else node
-        self._types.setdefault(self._stored(name), _TYPES[self._type(name)][1])
+        self._types.setdefault(self._attribute_name(name), _TYPES[self._type(name)][1])
         for member in attribute.mapping():
-            if member not in _OF_ATTRIBUTE:
-                reason = _NOT_OF_DESIGNS.get(str(member), "it is not part of a design")
+            if member not in _ATTRIBUTE_MEMBERS:
+                reason = _UNSUPPORTED_MEMBERS.get(str(member), "it is not part of a design")
                 self._gaps.append(f"{self._schema.entity}.{name}: {member}: {reason}")
         required = attribute.get("required")
         return SourceField(
@@ -270,29 +280,31 @@ class _Reader:
         nor numbers, no template is added. Instead, the attribute is added to `fields` as a string field.
         """
         attribute = node.need("field").text()
-        pieces = self._pieces(pattern, part, node)
-        names = [name for _, name in pieces if name]
+        segments = self._key_segments(pattern, part, node)
+        names = [name for _, name in segments if name]
         for name in names:
             if name not in self._attributes:
                 raise node.fail(f"{name!r} is not an attribute of {self._schema.entity}")
-        is_plain = len(names) == 1 and len(pieces) == 1 and pieces[0][0] == ""
-        number = is_plain and self._type(names[0]) == "number" and _cast(node) != "string"
-        self._types[attribute] = "N" if number or _cast(node) == "number" else "S"
-        if is_plain and self._stored(names[0]) == attribute:
-            if not number and _casing(node) != "none":
+        is_plain = len(names) == 1 and len(segments) == 1 and segments[0][0] == ""
+        is_number = is_plain and self._type(names[0]) == "number" and _cast(node) != "string"
+        self._types[attribute] = "N" if is_number or _cast(node) == "number" else "S"
+        if is_plain and self._attribute_name(names[0]) == attribute:
+            if not is_number and _casing(node) != "none":
                 self._gaps.append(f"{self._schema.entity}.{names[0]}: ElectroDB stores its key in lower or upper case")
             return
-        wrong = [name for name in names if self._type(name) not in _IN_KEYS]
-        if wrong:
-            listed = ", ".join(wrong)
+        invalid_names = [name for name in names if self._type(name) not in _KEY_TYPES]
+        if invalid_names:
+            names_text = ", ".join(invalid_names)
             self._gaps.append(
-                f"{self._schema.entity}: {attribute} is a plain field: its key has {listed}, which is neither text"
+                f"{self._schema.entity}: {attribute} is a plain field: its key has {names_text}, which is neither text"
                 " nor a number"
             )
             fields.setdefault(attribute, SourceField(attribute, "str"))
             return
         placeholders = {name: self._placeholder(name, _casing(node)) for name in names}
-        templates.setdefault(attribute, "".join(_braced(text) + placeholders.get(name, "") for text, name in pieces))
+        templates.setdefault(
+            attribute, "".join(_escape_braces(text) + placeholders.get(name, "") for text, name in segments)
+        )
 
     def _placeholder(self, name: str, casing: str) -> str:
         """Return the template placeholder for a composite attribute whose values are converted to the letter case
@@ -300,13 +312,13 @@ class _Reader:
         """
         padding = self._attributes[name].get("padding") if isinstance(self._attributes[name].value, Mapping) else None
         if padding is not None:
-            length, char = padding.need("length").whole(1), padding.need("char").text()
+            length, char = padding.need("length").integer(1), padding.need("char").text()
             if self._type(name) == "number" and char == "0":
                 return f"{{{name}:0{length}d}}"
             self._gaps.append(f"{self._schema.entity}.{name}: padding: key templates do not pad texts")
         return f"{{{name}:{casing}}}" if casing != "none" and self._type(name) == "string" else f"{{{name}}}"
 
-    def _pieces(self, pattern: Node, part: str, node: Node) -> list[tuple[str, str]]:
+    def _key_segments(self, pattern: Node, part: str, node: Node) -> list[tuple[str, str]]:
         """Return a key as pairs of a literal text and the name of the attribute that follows it.
 
         If the key ends with literal text, the last pair is this text and "". `part` is "pk" or "sk".
@@ -314,19 +326,19 @@ class _Reader:
         casing = _casing(node)
         template = node.get("template")
         if template is not None and template.value:
-            return [(_cased(text, casing), name) for text, name in _composite_attributes(template.text())]
+            return [(_convert_case(text, casing), name) for text, name in _composite_attributes(template.text())]
         composite = node.get("composite") or node.get("facets")
         if composite is None:
             raise node.fail("it has neither composite nor template")
         names = [element.text() for element in composite.items()]
-        stored = {self._stored(name) for name in self._attributes}
+        stored = {self._attribute_name(name) for name in self._attributes}
         if len(names) == 1 and names[0] == node.need("field").text() and names[0] in stored:
             return [("", names[0])]
         prefix, postfix = self._affixes(pattern, part)
-        pieces = [(f"#{self._label(name)}_", name) for name in names]
-        first = [(prefix + pieces[0][0], pieces[0][1]), *pieces[1:]] if pieces else [(prefix, "")]
-        cased = [(_cased(text, casing), name) for text, name in first]
-        return [*cased, (_cased(postfix, casing), "")] if postfix else cased
+        segments = [(f"#{self._label(name)}_", name) for name in names]
+        prefixed = [(prefix + segments[0][0], segments[0][1]), *segments[1:]] if segments else [(prefix, "")]
+        converted = [(_convert_case(text, casing), name) for text, name in prefixed]
+        return [*converted, (_convert_case(postfix, casing), "")] if postfix else converted
 
     def _label(self, name: str) -> str:
         node = self._attributes.get(name)
@@ -338,15 +350,15 @@ class _Reader:
         "sk".
         """
         schema, collection = self._schema, _collection(pattern)
-        kind = pattern.get("type")
-        is_clustered = kind is not None and kind.value == "clustered"
-        before = f"${'#'.join(collection)}" if collection else ""
+        index_type = pattern.get("type")
+        is_clustered = index_type is not None and index_type.value == "clustered"
+        collection_text = f"${'#'.join(collection)}" if collection else ""
         entity = f"{'#' if collection else '$'}{schema.entity}" + ("" if schema.is_beta else f"_{schema.version}")
         partition = f"${schema.service}" + (f"_{schema.version}" if schema.is_beta else "")
-        sort, after = (before, entity) if is_clustered else (before + entity, "")
+        sort, suffix = (collection_text, entity) if is_clustered else (collection_text + entity, "")
         if part == "sk":
-            return sort, after
-        return (partition, "") if pattern.get("sk") is not None else (partition + sort + after, "")
+            return sort, suffix
+        return (partition, "") if pattern.get("sk") is not None else (partition + sort + suffix, "")
 
 
 def _composite_attributes(template: str) -> Iterator[tuple[str, str]]:
@@ -354,15 +366,15 @@ def _composite_attributes(template: str) -> Iterator[tuple[str, str]]:
 
     If the template ends with literal text, the last pair is this text and "".
     """
-    at = 0
-    for placeholder in _HOLE.finditer(template):
-        yield template[at : placeholder.start()], placeholder[1].strip()
-        at = placeholder.end()
-    if at < len(template):
-        yield template[at:], ""
+    end = 0
+    for placeholder in _PLACEHOLDER.finditer(template):
+        yield template[end : placeholder.start()], placeholder[1].strip()
+        end = placeholder.end()
+    if end < len(template):
+        yield template[end:], ""
 
 
-def _braced(text: str) -> str:
+def _escape_braces(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -373,7 +385,7 @@ def _casing(node: Node) -> str:
     return "lower" if name == "default" else name
 
 
-def _cased(text: str, casing: str) -> str:
+def _convert_case(text: str, casing: str) -> str:
     return text.lower() if casing == "lower" else text.upper() if casing == "upper" else text
 
 
@@ -384,22 +396,22 @@ def _cast(node: Node) -> str:
 
 def _annotation(node: Node) -> str:
     """Return the Python type annotation for an ElectroDB attribute, as source code."""
-    kind = node.get("type")
-    if kind is None:
+    type_node = node.get("type")
+    if type_node is None:
         return "Any"
-    if isinstance(kind.value, list):
-        return _choices(kind)
-    name, items = kind.one_of(*_TYPES), node.get("items")
+    if isinstance(type_node.value, list):
+        return _choices(type_node)
+    name, items = type_node.one_of(*_TYPES), node.get("items")
     if name in {"list", "set"} and items is not None:
-        short = not isinstance(items.value, Mapping)
-        element = _annotation(Node({"type": items.value}, items.path) if short else items)
+        is_short_form = not isinstance(items.value, Mapping)
+        element = _annotation(Node({"type": items.value}, items.path) if is_short_form else items)
         if name == "list" or element in {"str", "Decimal"} or element.startswith("Literal"):
             return f"{name}[{element}]"
     return _TYPES[name][0]
 
 
-def _choices(kind: Node) -> str:
-    texts = [choice.text() for choice in kind.items()]
+def _choices(choices: Node) -> str:
+    texts = [choice.text() for choice in choices.items()]
     return f"Literal[{', '.join(map(literal, texts))}]" if texts else "str"
 
 

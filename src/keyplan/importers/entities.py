@@ -22,7 +22,7 @@ from keyplan.importers.key_shapes import VALUE, Shape, is_distinctive, shape_of
 from keyplan.importers.python_text import PythonNames, field_name, literal, snake_name
 from keyplan.importers.schemas import Item, SourceEntity, SourceTable
 
-_PLAIN = {
+_ANNOTATIONS = {
     "S": "str",
     "B": "bytes",
     "BOOL": "bool",
@@ -46,12 +46,12 @@ Other formats accept strings.
 """
 _MILLISECONDS = 10**11
 """The number from which a timestamp is assumed to be in milliseconds. In seconds, it would be after the year 5138."""
-_OF_TEMPLATES = re.compile(r"str|int|UUID|date|Literal\[.*\]")
+_TEMPLATE_ANNOTATIONS = re.compile(r"str|int|UUID|date|Literal\[.*\]")
 """The annotations of fields that can be used in a placeholder without a format."""
-_MEMBERS = 2
+_MIN_SPARSE_ITEMS = 2
 """The minimum number of sample items in a sparse index from which a condition for the index is derived."""
 
-_MADE = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
+_KEY_NAME = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
 
 
 def is_item(value: object) -> bool:
@@ -81,7 +81,7 @@ def python_type(code: str | None, values: Iterable[Mapping[str, Any]]) -> str:
         return _number([content for _, content in contents])
     if single == "NS":
         return f"set[{_number([element for _, content in contents for element in content])}]"
-    return _PLAIN.get(single, ANY)
+    return _ANNOTATIONS.get(single, ANY)
 
 
 def _number(contents: list[Any]) -> str:
@@ -109,7 +109,7 @@ class PlannedField:
     """The string value of the attribute in each sample item. It is None if the attribute is missing or has another
     type.
     """
-    called: str = ""
+    source_name: str = ""
     """The name of the field in the imported source, or "" if it has none."""
     default: str | None = None
     """The default value of the field as Python source, or None if the field has no default or the default None."""
@@ -193,15 +193,15 @@ def _attributes(table: SourceTable, entity: SourceEntity) -> list[str]:
     return list(dict.fromkeys((*table.key, *first, *attributes)))
 
 
-def _reads(value: Mapping[str, object], kind: type) -> bool:
-    """Return True if a field of type `kind` can be read from an attribute value."""
+def _is_readable_as(value: Mapping[str, object], python_type: type) -> bool:
+    """Return True if a field of type `python_type` can be read from an attribute value."""
     ((code, content),) = value.items()
-    if kind is int or (kind is datetime and code == "N"):
+    if python_type is int or (python_type is datetime and code == "N"):
         return code == "N" and _is_whole(content)
     if code != "S" or not isinstance(content, str):
         return False
     try:
-        return kind is str or (date if kind is date else datetime).fromisoformat(content) is not None
+        return python_type is str or (date if python_type is date else datetime).fromisoformat(content) is not None
     except ValueError:
         return False
 
@@ -213,15 +213,15 @@ class _Planner:
         self, table: SourceTable, source: SourceEntity, unclaimed: Sequence[str], discriminator: str | None
     ) -> None:
         self._table, self._source = table, source
-        self._names = PythonNames.of_class()
-        self._made = PlannedEntity(source.name, source)
+        self._names = PythonNames.for_class()
+        self._entity = PlannedEntity(source.name, source)
         self._attributes = [
             name
             for name in dict.fromkeys((*_attributes(table, source), *unclaimed))
             if name != discriminator or name in table.key_attributes
         ]
         self._templates = self._known_templates()
-        self._placed: dict[str, str] = {}
+        self._fields_by_placeholder: dict[str, str] = {}
         """The name of the field for each placeholder in the known templates."""
         self._shapes = {
             name: shape
@@ -236,66 +236,68 @@ class _Planner:
         keys of sample items that show templates.
         """
         templates = {attribute: parse(text) for attribute, text in self._source.templates.items()}
-        stated = [(name, alias) for name, alias in self._source.aliases.items() if "{" in alias]
+        candidates = [(name, alias) for name, alias in self._source.aliases.items() if "{" in alias]
         for row in self._source.template_rows:
             texts = ((name, value.get("S")) for name, value in row.items() if name not in self._table.key)
-            stated += [(name, text) for name, text in texts if isinstance(text, str)]
-        for attribute, text in stated:
+            candidates += [(name, text) for name, text in texts if isinstance(text, str)]
+        for attribute, text in candidates:
             if attribute in templates or self._table.types.get(attribute) != "S":
                 continue
             with suppress(TemplateError):
                 template = parse(text)
-                if self._are_of(template, attribute):
+                if self._fits_samples(template, attribute):
                     templates[attribute] = template
         return templates
 
-    def _are_of(self, template: Template, attribute: str) -> bool:
+    def _fits_samples(self, template: Template, attribute: str) -> bool:
         """Return True if the values of `attribute` match a template in all sample items, and its fields have suitable
         values.
         """
         parts = [part for part in template.parts if isinstance(part, Placeholder)]
-        kinds: dict[str, type] = {}
+        types: dict[str, type] = {}
         for part in parts:
-            kind = self._kind_of(part, attribute)
-            kinds[part.field] = datetime if kinds.get(part.field) is datetime else kind
-        bound = template.bind({name: DeclaredField.from_annotation(name, kind) for name, kind in kinds.items()})
+            field_type = self._type_of(part, attribute)
+            types[part.field] = datetime if types.get(part.field) is datetime else field_type
+        bound = template.bind(
+            {name: DeclaredField.from_annotation(name, field_type) for name, field_type in types.items()}
+        )
         texts = [item[attribute].get("S") for item in self._source.samples if attribute in item]
         if len(texts) < len(self._source.samples) and attribute in self._table.key:
             return False
         return all(isinstance(text, str) and bound.match(text) is not None for text in texts) and all(
-            _reads(value, kind)
-            for name, kind in kinds.items()
+            _is_readable_as(value, field_type)
+            for name, field_type in types.items()
             for value in self._values(self._attribute_of(name, attribute))
         )
 
-    def _kind_of(self, part: Placeholder, attribute: str) -> type:
+    def _type_of(self, part: Placeholder, attribute: str) -> type:
         """Return the type that a field needs for the placeholder `part` of a key attribute's template.
 
         For a placeholder with a date format, this is datetime if the field contains timestamps in the sample items.
         """
-        kind = next((kind for spec, kind in _SPEC_TYPES if spec.fullmatch(part.spec)), str)
+        field_type = next((field_type for spec, field_type in _SPEC_TYPES if spec.fullmatch(part.spec)), str)
         values = self._values(self._attribute_of(part.field, attribute))
-        is_day = kind is not date or all(_reads(value, date) for value in values)
-        return kind if is_day else datetime
+        is_day = field_type is not date or all(_is_readable_as(value, date) for value in values)
+        return field_type if is_day else datetime
 
-    def _attribute_of(self, called: str, key: str) -> str:
-        """Return the attribute whose name matches the placeholder `called`, such as userId for user_id, or "" if none
-        matches.
+    def _attribute_of(self, placeholder_name: str, skipped_key: str) -> str:
+        """Return the attribute whose name matches the placeholder `placeholder_name`, such as userId for user_id, or ""
+        if none matches.
 
-        The attribute `key` is ignored.
+        The attribute `skipped_key` is ignored.
         """
-        names = [name for name in self._attributes if name != key]
-        if called in names:
-            return called
-        return next((name for name in names if snake_name(name) == snake_name(called)), "")
+        names = [name for name in self._attributes if name != skipped_key]
+        if placeholder_name in names:
+            return placeholder_name
+        return next((name for name in names if snake_name(name) == snake_name(placeholder_name)), "")
 
     def plan(self) -> PlannedEntity:
         """Derive the fields and keys of the entity, and return it."""
-        entity = self._made
+        entity = self._entity
         for attribute in self._attributes:
             if attribute not in self._shapes and attribute not in self._templates:
                 self._add(attribute)
-        self._place_all()
+        self._assign_placeholders()
         keys = {name: self._key(name, may_add=True) for name in self._table.key}
         entity.key = tuple(keys[name] for name in self._table.key)
         for index in self._table.indexes:
@@ -305,18 +307,18 @@ class _Planner:
             name: planned_field for name, planned_field in entity.fields.items() if name not in in_key
         }
         fields = [name for part in entity.key if part.template for name in part.fields]
-        entity.keeps_key_fields = not fields or any(name in self._stored_before for name in fields)
+        entity.keeps_key_fields = not fields or any(name in self._declared_names for name in fields)
         entity.version = next(
             (field.name for field in entity.fields.values() if field.attribute == self._source.version), None
         )
         return entity
 
     @property
-    def _stored_before(self) -> set[str]:
+    def _declared_names(self) -> set[str]:
         """Return the names of the fields for which the source has separate attributes. Fields that only keys contain
         are excluded.
         """
-        return {field.name for field in self._made.fields.values() if field.attribute in self._attributes}
+        return {field.name for field in self._entity.fields.values() if field.attribute in self._attributes}
 
     # Indexes.
 
@@ -329,10 +331,10 @@ class _Planner:
             if name not in keys:
                 keys[name] = self._key(name, may_add=False)
         parts = tuple(keys[name] for name in index.attributes)
-        self._made.indexes[index.name] = parts
-        self._made.partition_sizes[index.name] = len(index.partition)
+        self._entity.indexes[index.name] = parts
+        self._entity.partition_sizes[index.name] = len(index.partition)
         if any(part.is_generated for part in parts if part.attribute not in self._table.key):
-            self._made.templated |= {index.name}
+            self._entity.templated |= {index.name}
 
     def _plan_sparse(self, index: Index, keys: dict[str, PlannedKey]) -> None:
         """Add the entity's key attributes in a sparse index to `keys`, if all of them can be derived from other fields.
@@ -340,52 +342,61 @@ class _Planner:
         A sample item is in the index if it has the index's key attributes. Other fields must contain the values in the
         key, and one field must determine which sample items are in the index.
         """
-        own = [name for name in index.attributes if name not in self._table.key and name not in self._templates]
-        inside = [all(name in item for name in index.attributes) for item in self._source.samples]
-        if not own or all(inside) or sum(inside) < _MEMBERS or any(name in keys for name in own):
+        index_only = [name for name in index.attributes if name not in self._table.key and name not in self._templates]
+        in_index = [all(name in item for name in index.attributes) for item in self._source.samples]
+        if (
+            not index_only
+            or all(in_index)
+            or sum(in_index) < _MIN_SPARSE_ITEMS
+            or any(name in keys for name in index_only)
+        ):
             return
-        outside = [item for item, is_inside in zip(self._source.samples, inside, strict=True) if not is_inside]
-        if any(name in item for item in outside for name in own):
+        other_items = [
+            item for item, is_in_index in zip(self._source.samples, in_index, strict=True) if not is_in_index
+        ]
+        if any(name in item for item in other_items for name in index_only):
             return
-        planned: dict[str, PlannedKey] = {}
-        for name in own:
-            shape = self._shape(name, inside)
+        planned_keys: dict[str, PlannedKey] = {}
+        for name in index_only:
+            shape = self._shape(name, in_index)
             if shape is None:
                 return
             holders = [
-                self._holder(called, column, name, inside)
-                for called, column in zip(shape.called, shape.values, strict=True)
+                self._holder(value_name, column, name, in_index)
+                for value_name, column in zip(shape.value_names, shape.values, strict=True)
             ]
             if not all(holders):
                 return
             template = shape.text.format(*(f"{{{holder}}}" for holder in holders))
-            planned[name] = PlannedKey(name, template, tuple(dict.fromkeys(holders)), shape.text)
-        used = {name for part in planned.values() for name in part.fields}
-        condition = self._membership(inside, used)
+            planned_keys[name] = PlannedKey(name, template, tuple(dict.fromkeys(holders)), shape.text)
+        key_fields = {name for part in planned_keys.values() for name in part.fields}
+        condition = self._index_condition(in_index, key_fields)
         if condition is None:
             return
-        for name in own:
+        for name in index_only:
             self._drop(self._field_of(name))
-        keys |= planned
+        keys |= planned_keys
         if condition:
-            self._made.only_if[index.name] = condition
+            self._entity.only_if[index.name] = condition
 
-    def _membership(self, inside: Sequence[bool], used: set[str]) -> str | None:
+    def _index_condition(self, in_index: Sequence[bool], key_fields: set[str]) -> str | None:
         """Return a condition that is true for exactly the sample items in an index, or None if no field distinguishes
         them.
 
-        `inside` contains, for each sample item, whether it is in the index. `used` are the fields in the index key. If
-        one of them exists only in these items, another condition is not needed, and "" is returned.
+        `in_index` contains, for each sample item, whether it is in the index. `key_fields` are the fields in the index
+        key. If one of them exists only in these items, another condition is not needed, and "" is returned.
         """
-        fields = self._made.fields
-        if any([text is not None for text in fields[name].column] == list(inside) for name in used):
+        fields = self._entity.fields
+        if any([text is not None for text in fields[name].column] == list(in_index) for name in key_fields):
             return ""
         for candidate in fields.values():
             if self._is_index_key_name(candidate.attribute) or candidate.attribute in self._table.key:
                 continue
-            pairs = list(zip(candidate.column, inside, strict=True))
-            texts, others = ({text for text, is_inside in pairs if is_inside is side} for side in (True, False))
-            if candidate.annotation == "str" and len(texts) == 1 and not texts & others:
+            pairs = list(zip(candidate.column, in_index, strict=True))
+            texts, other_texts = (
+                {text for text, is_in_index in pairs if is_in_index is is_member} for is_member in (True, False)
+            )
+            if candidate.annotation == "str" and len(texts) == 1 and not texts & other_texts:
                 (text,) = texts
                 return None if text is None else f"F.{candidate.name} == {literal(text)}"
         return None
@@ -398,27 +409,29 @@ class _Planner:
         If `may_add` is True, a value that occurs only in the key can become a new field of the entity.
         """
         if attribute in self._templates:
-            return self._templated(attribute, self._templates[attribute])
+            return self._template_key(attribute, self._templates[attribute])
         shape = self._shapes.get(attribute) if may_add else self._shape(attribute)
-        own = self._field_of(attribute)
+        own_field = self._field_of(attribute)
         if shape is not None:
             names = [
-                self._holder(called, column, attribute)
-                or self._new(called or self._unnamed(attribute), column, may_add=may_add)
-                for called, column in zip(shape.called, shape.values, strict=True)
+                self._holder(value_name, column, attribute)
+                or self._add_key_field(value_name or self._default_name(attribute), column, may_add=may_add)
+                for value_name, column in zip(shape.value_names, shape.values, strict=True)
             ]
             if all(names):
-                self._drop(own)
+                self._drop(own_field)
                 template = shape.text.format(*(f"{{{name}}}" for name in names))
                 return PlannedKey(attribute, template, tuple(dict.fromkeys(names)), shape.text)
-        column = () if own is None else own.column
-        holder = self._holder("", column, attribute) if own is not None and self._is_index_key_name(attribute) else ""
+        column = () if own_field is None else own_field.column
+        holder = (
+            self._holder("", column, attribute) if own_field is not None and self._is_index_key_name(attribute) else ""
+        )
         if holder and not may_add:
-            self._drop(own)
+            self._drop(own_field)
             return PlannedKey(attribute, f"{{{holder}}}", (holder,), VALUE)
-        return PlannedKey(attribute, None, () if own is None else (own.name,))
+        return PlannedKey(attribute, None, () if own_field is None else (own_field.name,))
 
-    def _place_all(self) -> None:
+    def _assign_placeholders(self) -> None:
         """Assign a field to each placeholder in the known templates.
 
         Fields are renamed, added or given a different type if necessary.
@@ -431,32 +444,43 @@ class _Planner:
         ]
         for part, key in parts:
             field = next(
-                (other for other in self._made.fields.values() if part.field in (other.called, other.name)), None
+                (
+                    candidate
+                    for candidate in self._entity.fields.values()
+                    if part.field in (candidate.source_name, candidate.name)
+                ),
+                None,
             )
             field = field or self._field_of(self._attribute_of(part.field, key))
-            if field is not None and part.field not in self._placed:
-                self._placed[part.field] = field.name if self._source.fields else self._renamed(field, part.field)
+            if field is not None and part.field not in self._fields_by_placeholder:
+                self._fields_by_placeholder[part.field] = (
+                    field.name if self._source.fields else self._rename(field, part.field)
+                )
         for part, attribute in parts:
-            if part.field not in self._placed:
+            if part.field not in self._fields_by_placeholder:
                 column = (self._columns(self._templates[attribute], attribute) or {}).get(part.field, ())
-                holder = self._holder(part.field, column, attribute, besides_placed=True) if column else ""
+                holder = self._holder(part.field, column, attribute, skip_assigned=True) if column else ""
                 if holder and not self._source.is_guessed:
-                    holder = self._renamed(self._made.fields[holder], part.field)
-                self._placed[part.field] = holder or self._new(part.field, column, may_add=True)
-            self._adjust_type(self._placed[part.field], part, attribute)
-        if "date" in self._made.fields and any(other.annotation == "date" for other in self._made.fields.values()):
-            self._placed["date"] = self._renamed(self._made.fields["date"], "date_")
+                    holder = self._rename(self._entity.fields[holder], part.field)
+                self._fields_by_placeholder[part.field] = holder or self._add_key_field(
+                    part.field, column, may_add=True
+                )
+            self._adjust_type(self._fields_by_placeholder[part.field], part, attribute)
+        if "date" in self._entity.fields and any(
+            candidate.annotation == "date" for candidate in self._entity.fields.values()
+        ):
+            self._fields_by_placeholder["date"] = self._rename(self._entity.fields["date"], "date_")
 
-    def _renamed(self, planned_field: PlannedField, called: str) -> str:
-        """Rename a field to the name `called` of a placeholder, and return the new name, which can have a suffix."""
-        if planned_field.name == called:
-            return called
-        name = self._names.take(field_name(called))
-        self._made.fields = {
+    def _rename(self, planned_field: PlannedField, new_name: str) -> str:
+        """Rename a field to the name `new_name` of a placeholder, and return the new name, which can have a suffix."""
+        if planned_field.name == new_name:
+            return new_name
+        name = self._names.reserve(field_name(new_name))
+        self._entity.fields = {
             (name if key == planned_field.name else key): (
-                replace(other, name=name, called=called) if key == planned_field.name else other
+                replace(other_field, name=name, source_name=new_name) if key == planned_field.name else other_field
             )
-            for key, other in self._made.fields.items()
+            for key, other_field in self._entity.fields.items()
         }
         return name
 
@@ -466,28 +490,32 @@ class _Planner:
 
         `key` is the key attribute whose template contains the placeholder.
         """
-        fields = self._made.fields
-        needed, has = self._kind_of(part, key).__name__, fields[name].annotation
+        fields = self._entity.fields
+        required_type, annotation = self._type_of(part, key).__name__, fields[name].annotation
         if not part.spec:
-            fits = _OF_TEMPLATES.fullmatch(has) is not None
-            needed = "int" if has == "Decimal" else needed
+            fits = _TEMPLATE_ANNOTATIONS.fullmatch(annotation) is not None
+            required_type = "int" if annotation == "Decimal" else required_type
         else:
-            fits = has == needed or (has == "datetime" and needed == "date") or (needed == "str" and "Literal" in has)
+            fits = (
+                annotation == required_type
+                or (annotation == "datetime" and required_type == "date")
+                or (required_type == "str" and "Literal" in annotation)
+            )
         if not fits:
             default = fields[name].default
-            if default is not None and needed == "int":
+            if default is not None and required_type == "int":
                 default = re.sub(r'Decimal\("(-?\d+)"\)', r"\1", default)
-            stored = self._stored(fields[name], needed)
-            fields[name] = replace(fields[name], annotation=needed, stored=stored, default=default)
+            stored = self._storage_format(fields[name], required_type)
+            fields[name] = replace(fields[name], annotation=required_type, stored=stored, default=default)
 
-    def _templated(self, attribute: str, template: Template) -> PlannedKey:
+    def _template_key(self, attribute: str, template: Template) -> PlannedKey:
         self._drop(self._field_of(attribute))
         text, fields = "", []
         for part in template.parts:
             if isinstance(part, Text):
                 text += part.text.replace("{", "{{").replace("}", "}}")
                 continue
-            name = self._placed[part.field]
+            name = self._fields_by_placeholder[part.field]
             fields.append(name)
             text += f"{{{name}:{part.spec}}}" if part.spec else f"{{{name}}}"
         if self._table.types.get(attribute) != "S":
@@ -495,14 +523,14 @@ class _Planner:
         shape = re.sub(r"\{[^{}]*\}", VALUE, template.text) if self._source.is_guessed else ""
         return PlannedKey(attribute, text, tuple(dict.fromkeys(fields)), shape)
 
-    def _stored(self, planned_field: PlannedField, needed: str) -> str | None:
-        """Return the storage format of a field whose type is changed to `needed`.
+    def _storage_format(self, planned_field: PlannedField, required_type: str) -> str | None:
+        """Return the storage format of a field whose type is changed to `required_type`.
 
         If the type is datetime and the sample items contain numbers, this is "epoch_s" or "epoch_ms". Otherwise, the
         format of the field is not changed.
         """
         numbers = [value["N"] for value in self._values(planned_field.attribute) if "N" in value]
-        if needed != "datetime" or not numbers:
+        if required_type != "datetime" or not numbers:
             return planned_field.stored
         return "epoch_ms" if any(Decimal(str(number)) >= _MILLISECONDS for number in numbers) else "epoch_s"
 
@@ -520,22 +548,22 @@ class _Planner:
                 return None
             columns.append(match.groups())
         names = [part.field for part in template.parts if isinstance(part, Placeholder)]
-        return {name: tuple(groups[at] for groups in columns) for at, name in enumerate(names)}
+        return {name: tuple(groups[index] for groups in columns) for index, name in enumerate(names)}
 
     def _is_index_key_name(self, attribute: str) -> bool:
         """Return True if the name of an attribute, such as GSI1PK, suggests that it is used only as an index key."""
-        return attribute not in self._table.key and _MADE.search(attribute) is not None
+        return attribute not in self._table.key and _KEY_NAME.search(attribute) is not None
 
-    def _shape(self, attribute: str, inside: Sequence[bool] = ()) -> Shape | None:
+    def _shape(self, attribute: str, in_index: Sequence[bool] = ()) -> Shape | None:
         """Return the form that the values of a key attribute have in the sample items, or None if they have no common
         form.
 
-        If `inside` is given, only the sample items for which it contains True are examined. All examined items must
+        If `in_index` is given, only the sample items for which it contains True are examined. All examined items must
         have the attribute, because a template would also generate it for the other items and add them to the index.
         """
         if attribute == self._table.ttl or self._table.types.get(attribute) != "S":
             return None
-        samples = [item for at, item in enumerate(self._source.samples) if not inside or inside[at]]
+        samples = [item for index, item in enumerate(self._source.samples) if not in_index or in_index[index]]
         texts = [item[attribute]["S"] for item in samples if "S" in item.get(attribute, ())]
         if len(texts) < len(samples) or not all(isinstance(text, str) for text in texts):
             return None
@@ -544,57 +572,57 @@ class _Planner:
 
     def _holder(
         self,
-        called: str,
+        value_name: str,
         column: Sequence[str | None],
-        besides: str,
-        inside: Sequence[bool] = (),
+        skipped_attribute: str,
+        in_index: Sequence[bool] = (),
         *,
-        besides_placed: bool = False,
+        skip_assigned: bool = False,
     ) -> str:
         """Return the name of the field whose values in the selected sample items are `column`, or "" if such a field
         does not exist.
 
-        `column` contains the values in one part of a key, and `called` is the name of this part. If `inside` is given,
-        only the sample items for which it contains True are compared. The field of the attribute `besides` is ignored.
-        If `besides_placed` is True, fields that are already used in other placeholders are also ignored, and "" is
-        returned if several fields have the values.
+        `column` contains the values in one part of a key, and `value_name` is the name of this part. If `in_index` is
+        given, only the sample items for which it contains True are compared. The field of the attribute
+        `skipped_attribute` is ignored. If `skip_assigned` is True, fields that are already used in other placeholders
+        are also ignored, and "" is returned if several fields have the values.
         """
         holders = []
-        for candidate in self._made.fields.values():
-            own = tuple(text for at, text in enumerate(candidate.column) if not inside or inside[at])
+        for candidate in self._entity.fields.values():
+            values = tuple(text for index, text in enumerate(candidate.column) if not in_index or in_index[index])
             if (
-                not own
-                or None in own
-                or own != tuple(column)
-                or candidate.attribute == besides
+                not values
+                or None in values
+                or values != tuple(column)
+                or candidate.attribute == skipped_attribute
                 or self._is_index_key_name(candidate.attribute)
-                or (besides_placed and candidate.name in self._placed.values())
+                or (skip_assigned and candidate.name in self._fields_by_placeholder.values())
             ):
                 continue
-            known_texts = [text for text in own if text is not None]
-            if called in {candidate.name, candidate.attribute} or is_distinctive(known_texts):
+            known_texts = [text for text in values if text is not None]
+            if value_name in {candidate.name, candidate.attribute} or is_distinctive(known_texts):
                 holders.append(candidate.name)
-        if besides_placed and len(holders) > 1:
+        if skip_assigned and len(holders) > 1:
             return ""
-        word = called.lower().rpartition("_")[0]  # for P#17, productId and not another attribute with the value 17
+        word = value_name.lower().rpartition("_")[0]  # for P#17, productId and not another attribute with the value 17
         return min(holders, key=lambda name: not (word and name.lower().startswith(word)), default="")
 
     # Fields.
 
     def _field_of(self, attribute: str) -> PlannedField | None:
-        return next((field for field in self._made.fields.values() if field.attribute == attribute), None)
+        return next((field for field in self._entity.fields.values() if field.attribute == attribute), None)
 
-    def _new(self, called: str, column: Sequence[str], *, may_add: bool) -> str:
+    def _add_key_field(self, base_name: str, column: Sequence[str], *, may_add: bool) -> str:
         """Add a field for a value that occurs only in a key, and return its name. If `may_add` is False, return ""."""
         if not may_add:
             return ""
-        name = self._names.take(field_name(called))
+        name = self._names.reserve(field_name(base_name))
         while name in self._attributes:
-            name = self._names.take(name)
-        self._made.fields[name] = PlannedField(name, name, "str", column=tuple(column), called=called)
+            name = self._names.reserve(name)
+        self._entity.fields[name] = PlannedField(name, name, "str", column=tuple(column), source_name=base_name)
         return name
 
-    def _unnamed(self, attribute: str) -> str:
+    def _default_name(self, attribute: str) -> str:
         """Return a field name for a value in a key that does not follow a literal word."""
         return f"{snake_name(self._source.name)}_id" if self._source.is_guessed else attribute
 
@@ -605,23 +633,31 @@ class _Planner:
 
     def _add(self, attribute: str) -> None:
         declared = self._source.fields.get(attribute)
-        called = declared.name if declared is not None else self._alias(attribute) or attribute
-        name = self._names.take(field_name(called))
-        needed = attribute in self._table.key
+        source_name = declared.name if declared is not None else self._alias(attribute) or attribute
+        name = self._names.reserve(field_name(source_name))
+        is_required = attribute in self._table.key
         if declared is None:
             annotation = self._annotation(attribute)
-            planned = PlannedField(name, attribute, annotation, needed, self._column(attribute, annotation), called)
+            planned = PlannedField(
+                name, attribute, annotation, is_required, self._column(attribute, annotation), source_name
+            )
         else:
             planned = PlannedField(
-                name, attribute, declared.annotation, needed or declared.is_required, (), called, declared.default,
+                name,
+                attribute,
+                declared.annotation,
+                is_required or declared.is_required,
+                (),
+                source_name,
+                declared.default,
                 declared.stored,
-            )  # fmt: skip
-        self._made.fields[name] = planned
+            )
+        self._entity.fields[name] = planned
 
     def _drop(self, planned_field: PlannedField | None) -> None:
         """Remove a field if it is not None. Used for a field whose attribute is generated from a template."""
         if planned_field is not None:
-            del self._made.fields[planned_field.name]
+            del self._entity.fields[planned_field.name]
 
     def _annotation(self, attribute: str) -> str:
         annotation = python_type(self._table.types.get(attribute), self._values(attribute))
@@ -630,10 +666,10 @@ class _Planner:
             fits = {"S": ("str",), "N": ("int", "Decimal"), "B": ("bytes",)}[code]
             annotation = annotation if annotation in fits else fits[-1]
         if attribute == self._table.ttl and annotation in {"int", "Decimal", "Any"}:
-            return "datetime" if self._expires_whole(attribute) else "Decimal"
+            return "datetime" if self._has_whole_expiry(attribute) else "Decimal"
         return annotation
 
-    def _expires_whole(self, attribute: str) -> bool:
+    def _has_whole_expiry(self, attribute: str) -> bool:
         values = self._values(attribute)
         return not values or python_type("N", values) == "int"
 
@@ -657,11 +693,11 @@ def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
     The attribute is declared in the source, or has the same value in all sample items of each kind.
     """
     if table.discriminator is not None:
-        return table.discriminator, tuple(kind.discriminator or kind.name for kind in table.entities)
-    if len(table.entities) < 2 or not all(kind.samples for kind in table.entities):
+        return table.discriminator, tuple(entity.discriminator or entity.name for entity in table.entities)
+    if len(table.entities) < 2 or not all(entity.samples for entity in table.entities):
         return None, ()
     for attribute in table.entities[0].samples[0]:
-        values = [_constant(kind.samples, attribute) for kind in table.entities]
+        values = [_constant(entity.samples, attribute) for entity in table.entities]
         known_values = [value for value in values if value]
         if attribute not in table.key_attributes and len(set(known_values)) == len(values) == len(known_values):
             return attribute, tuple(known_values)

@@ -19,11 +19,11 @@ from keyplan.importers.schemas import SourceConsumer
 _MAPPING = "AWS::Lambda::EventSourceMapping"
 _FUNCTIONS = ("AWS::Serverless::Function", "AWS::Lambda::Function")
 _BATCH = 100
-_READ = frozenset({
+_IMPORTED_MEMBERS = frozenset({
     "BatchSize", "BisectBatchOnFunctionError", "DestinationConfig", "Enabled", "EventSourceArn", "FilterCriteria",
     "FunctionName", "MaximumRetryAttempts", "StartingPosition", "StartingPositionTimestamp", "Stream",
 })  # fmt: skip
-_NOT_OF_CONSUMERS = {
+_UNSUPPORTED_MEMBERS = {
     "FunctionResponseTypes": "a consumer reports a failure by raising an exception",
     "KmsKeyArn": "encryption is not part of a design",
     "MaximumBatchingWindowInSeconds": "a consumer receives records as soon as they are read",
@@ -63,20 +63,20 @@ def event_sources(resources: Mapping[str, Any], name: str, resolver: Resolver) -
     `name` is the name of the document for error messages. Raises ImportSourceError if a definition is invalid.
     """
     for logical_id, resource in resources.items():
-        kind = resource.get("Type") if isinstance(resource, Mapping) else None
-        if kind not in (_MAPPING, "AWS::Serverless::Function"):
+        resource_type = resource.get("Type") if isinstance(resource, Mapping) else None
+        if resource_type not in (_MAPPING, "AWS::Serverless::Function"):
             continue
         if "Condition" in resource and resolver.condition(resource["Condition"]) is False:
             continue
         node = Node(resolver.resolve(resource.get("Properties") or {}), f"{name}: Resources.{logical_id}.Properties")
-        if kind == _MAPPING and (source := node.get("EventSourceArn")) is not None and _is_stream(source):
-            called = _function(node, str(logical_id))
-            yield EventSource(_table(source), _consumer(node, called, _about(called, resources)))
-        elif kind == "AWS::Serverless::Function":
+        if resource_type == _MAPPING and (source := node.get("EventSourceArn")) is not None and _is_stream(source):
+            function_name = _function(node, str(logical_id))
+            yield EventSource(_table(source), _consumer(node, function_name, _description(function_name, resources)))
+        elif resource_type == "AWS::Serverless::Function":
             for event in _events(node):
                 settings = event.need("Properties")
-                about = _about(str(logical_id), resources)
-                yield EventSource(_table(settings.need("Stream")), _consumer(settings, str(logical_id), about))
+                description = _description(str(logical_id), resources)
+                yield EventSource(_table(settings.need("Stream")), _consumer(settings, str(logical_id), description))
 
 
 def _events(function: Node) -> Iterator[Node]:
@@ -86,7 +86,11 @@ def _events(function: Node) -> Iterator[Node]:
         return
     for name in events.mapping():
         event = events.need(name)
-        if not isinstance(event.value, UnresolvedValue) and (kind := event.get("Type")) and kind.value == "DynamoDB":
+        if (
+            not isinstance(event.value, UnresolvedValue)
+            and (event_type := event.get("Type"))
+            and event_type.value == "DynamoDB"
+        ):
             yield event
 
 
@@ -108,33 +112,33 @@ def _table(source: Node) -> str:
     return source.text().partition(":table/")[2].partition("/")[0]
 
 
-def _function(mapping: Node, otherwise: str) -> str:
+def _function(mapping: Node, default: str) -> str:
     """Return the name of the function in an event source mapping, which is its logical ID or the name in its ARN.
 
-    If neither is known, return `otherwise`.
+    If neither is known, return `default`.
     """
-    named = mapping.need("FunctionName")
-    if isinstance(named.value, UnresolvedAttribute):
-        return named.value.logical_id
-    if isinstance(named.value, UnresolvedValue):
-        return otherwise
-    return named.text().partition(":function:")[2].partition(":")[0] or named.text()
+    name_node = mapping.need("FunctionName")
+    if isinstance(name_node.value, UnresolvedAttribute):
+        return name_node.value.logical_id
+    if isinstance(name_node.value, UnresolvedValue):
+        return default
+    return name_node.text().partition(":function:")[2].partition(":")[0] or name_node.text()
 
 
-def _about(function: str, resources: Mapping[str, Any]) -> str:
+def _description(function: str, resources: Mapping[str, Any]) -> str:
     resource = resources.get(function)
     is_function = isinstance(resource, Mapping) and resource.get("Type") in _FUNCTIONS
     properties = resource.get("Properties") if is_function and isinstance(resource, Mapping) else None
     handler = properties.get("Handler") if isinstance(properties, Mapping) else None
-    where = f" (handler {handler})" if isinstance(handler, str) else ""
-    return f"Deployed as the Lambda function {function}{where}, which handles the changes."
+    handler_text = f" (handler {handler})" if isinstance(handler, str) else ""
+    return f"Deployed as the Lambda function {function}{handler_text}, which handles the changes."
 
 
-def _consumer(settings: Node, name: str, about: str) -> SourceConsumer:
+def _consumer(settings: Node, name: str, description: str) -> SourceConsumer:
     gaps = [
-        f"{member}: {_NOT_OF_CONSUMERS.get(member, 'unknown member')}"
+        f"{member}: {_UNSUPPORTED_MEMBERS.get(member, 'unknown member')}"
         for member in settings.mapping()
-        if member not in _READ
+        if member not in _IMPORTED_MEMBERS
     ]
     batch, retries = settings.get("BatchSize"), settings.get("MaximumRetryAttempts")
     bisect, enabled = settings.get("BisectBatchOnFunctionError"), settings.get("Enabled")
@@ -142,10 +146,10 @@ def _consumer(settings: Node, name: str, about: str) -> SourceConsumer:
         gaps.append("Enabled: it is false, so the function receives no changes until it is enabled")
     return SourceConsumer(
         name=name,
-        about=about,
-        events=_changes(settings, gaps),
-        batch=_BATCH if batch is None else batch.whole(1),
-        retries=None if retries is None or retries.value in (-1, "-1") else retries.whole(),
+        description=description,
+        events=_change_types(settings, gaps),
+        batch=_BATCH if batch is None else batch.integer(1),
+        retries=None if retries is None or retries.value in (-1, "-1") else retries.integer(),
         on_failure=_destination(settings),
         bisect=bisect is not None and bisect.flag(),
         gaps=tuple(gaps),
@@ -165,39 +169,41 @@ def _destination(settings: Node) -> str | None:
     return destination.text().rpartition(":")[2]
 
 
-def _changes(settings: Node, gaps: list[str]) -> tuple[str, ...]:
+def _change_types(settings: Node, gaps: list[str]) -> tuple[str, ...]:
     """Return the change types that pass the filters of an event source.
 
     Filter conditions on anything but the change type are not imported. If a filter has such conditions, a sentence is
     added to `gaps`.
     """
-    every = tuple(event for events in _EVENTS.values() for event in events)
+    all_types = tuple(event for events in _EVENTS.values() for event in events)
     criteria = settings.get("FilterCriteria")
-    filters = [] if criteria is None else list(criteria.each("Filters"))
-    changes: set[str] = set()
+    filters = [] if criteria is None else list(criteria.elements("Filters"))
+    passing_types: set[str] = set()
     for filter_node in filters:
         pattern = filter_node.need("Pattern").text()
-        passing, is_whole = _matched_events(pattern)
-        changes |= set(passing)
-        if not is_whole:
+        matched_types, is_complete = _matched_events(pattern)
+        passing_types |= set(matched_types)
+        if not is_complete:
             gaps.append(f"FilterCriteria {pattern}: write the rest of it as filter=, for example F.status == 'done'")
-    return tuple(event for event in every if event in changes) if filters else every
+    return tuple(event for event in all_types if event in passing_types) if filters else all_types
 
 
 def _matched_events(pattern: str) -> tuple[tuple[str, ...], bool]:
     """Return the change types that a filter pattern can match, and True if all its conditions are on the
     change type.
     """
-    every = tuple(event for events in _EVENTS.values() for event in events)
+    all_types = tuple(event for events in _EVENTS.values() for event in events)
     try:
-        stated = json.loads(pattern)
+        conditions = json.loads(pattern)
     except ValueError:
-        return every, False
-    if not isinstance(stated, dict):
-        return every, False
-    names, identity = stated.get("eventName"), stated.get("userIdentity")
+        return all_types, False
+    if not isinstance(conditions, dict):
+        return all_types, False
+    names, identity = conditions.get("eventName"), conditions.get("userIdentity")
     is_known = names is None or (isinstance(names, list) and all(str(name) in _EVENTS for name in names))
-    passing = every if names is None or not is_known else tuple(event for name in names for event in _EVENTS[name])
+    matched_types = (
+        all_types if names is None or not is_known else tuple(event for name in names for event in _EVENTS[name])
+    )
     if isinstance(identity, dict) and identity and all(_EXPIRY.get(name) == value for name, value in identity.items()):
-        passing, identity = tuple(event for event in passing if event == "Expired"), None
-    return passing, is_known and identity is None and not set(stated) - {"eventName", "userIdentity"}
+        matched_types, identity = tuple(event for event in matched_types if event == "Expired"), None
+    return matched_types, is_known and identity is None and not set(conditions) - {"eventName", "userIdentity"}

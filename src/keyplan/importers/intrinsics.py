@@ -15,7 +15,7 @@ from keyplan.importers.nodes import UnresolvedAttribute, UnresolvedValue
 NO_VALUE = UnresolvedValue("it is AWS::NoValue")
 """The result for the pseudo parameter AWS::NoValue. A property with this value is removed."""
 _PSEUDO = {"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com"}
-_HOLE = re.compile(r"\$\{(!?)([^}]*)\}")
+_PLACEHOLDER = re.compile(r"\$\{(!?)([^}]*)\}")
 _DYNAMIC = "{{resolve:"
 
 
@@ -31,19 +31,19 @@ class Resolver:
         self._mappings = _mapping(template.get("Mappings"))
         self._conditions = _mapping(template.get("Conditions"))
         self._resources = _mapping(template.get("Resources"))
-        self._given = parameters
-        self._deciding: set[str] = set()
+        self._parameter_values = parameters
+        self._evaluating: set[str] = set()
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Condition": self.condition,
-            "Fn::And": lambda argument: self._all(argument, stops=False),
+            "Fn::And": lambda argument: self._evaluate_operands(argument, stops=False),
             "Fn::Equals": self._equals,
             "Fn::FindInMap": self._find_in_map,
             "Fn::GetAtt": _attribute_of,
             "Fn::If": self._if,
             "Fn::Join": self._join,
             "Fn::Not": self._not,
-            "Fn::Or": lambda argument: self._all(argument, stops=True),
+            "Fn::Or": lambda argument: self._evaluate_operands(argument, stops=True),
             "Fn::Select": self._select,
             "Fn::Split": self._split,
             "Fn::Sub": self._sub,
@@ -60,10 +60,10 @@ class Resolver:
                     return self._functions[name](argument)
                 if isinstance(name, str) and name.startswith("Fn::"):
                     return UnresolvedValue(f"{name} cannot be determined from the template alone")
-            members = {name: self.resolve(member) for name, member in value.items()}
-            return {name: member for name, member in members.items() if member is not NO_VALUE}
+            resolved = {name: self.resolve(member) for name, member in value.items()}
+            return {name: member for name, member in resolved.items() if member is not NO_VALUE}
         if isinstance(value, list):
-            return [members for element in value if (members := self.resolve(element)) is not NO_VALUE]
+            return [resolved for element in value if (resolved := self.resolve(element)) is not NO_VALUE]
         if isinstance(value, str) and _DYNAMIC in value:
             return UnresolvedValue(f"{value} is resolved when the stack is created")
         return value
@@ -72,13 +72,13 @@ class Resolver:
         """Evaluate the template's condition with the given name. The result is a boolean or an UnresolvedValue."""
         if not isinstance(name, str) or name not in self._conditions:
             return UnresolvedValue(f"the template has no condition {name!r}")
-        if name in self._deciding:
+        if name in self._evaluating:
             return UnresolvedValue(f"the condition {name!r} depends on itself")
-        self._deciding.add(name)
+        self._evaluating.add(name)
         try:
             holds = self.resolve(self._conditions[name])
         finally:
-            self._deciding.discard(name)
+            self._evaluating.discard(name)
         if isinstance(holds, UnresolvedValue):
             return UnresolvedValue(f"the condition {name} cannot be decided: {holds.reason}")
         return _truth(holds)
@@ -90,8 +90,8 @@ class Resolver:
             return UnresolvedValue(f"Ref expects a name, got {name!r}")
         if name == "AWS::NoValue":
             return NO_VALUE
-        if name in self._given:
-            return self._typed(name, self._given[name])
+        if name in self._parameter_values:
+            return self._convert_parameter(name, self._parameter_values[name])
         if name in _PSEUDO:
             return _PSEUDO[name]
         if name in self._parameters:
@@ -106,44 +106,50 @@ class Resolver:
 
     def _default(self, name: str) -> Any:
         declared = _mapping(self._parameters[name])
-        default, kind = declared.get("Default"), str(declared.get("Type", "String"))
+        default, parameter_type = declared.get("Default"), str(declared.get("Type", "String"))
         if default is None:
             return UnresolvedValue(f"parameter {name} has no default: pass --parameter {name}=VALUE")
-        if kind.startswith("AWS::SSM::Parameter::Value"):
+        if parameter_type.startswith("AWS::SSM::Parameter::Value"):
             return UnresolvedValue(f"parameter {name} is resolved in Parameter Store: pass --parameter {name}=VALUE")
-        return self._typed(name, default)
+        return self._convert_parameter(name, default)
 
-    def _typed(self, name: str, value: Any) -> Any:
+    def _convert_parameter(self, name: str, value: Any) -> Any:
         """Return the value of a parameter. If the parameter's type is a list, split the comma-separated
         string `value`.
         """
-        kind = str(_mapping(self._parameters.get(name)).get("Type", "String"))
-        kind = kind.removeprefix("AWS::SSM::Parameter::Value<")
-        if isinstance(value, str) and kind.startswith(("CommaDelimitedList", "List<")):
+        parameter_type = str(_mapping(self._parameters.get(name)).get("Type", "String"))
+        parameter_type = parameter_type.removeprefix("AWS::SSM::Parameter::Value<")
+        if isinstance(value, str) and parameter_type.startswith(("CommaDelimitedList", "List<")):
             return [part.strip() for part in value.split(",")]
         return value
 
     def _sub(self, argument: Any) -> Any:
-        text, own = (
+        text, variables = (
             (argument[0], _mapping(argument[1]))
             if isinstance(argument, list) and len(argument) == 2
             else (argument, {})
         )
         if not isinstance(text, str):
             return UnresolvedValue("Fn::Sub has no text")
-        missing: list[UnresolvedValue] = []
+        unresolved: list[UnresolvedValue] = []
 
-        def filled(placeholder: re.Match[str]) -> str:
+        def substitute(placeholder: re.Match[str]) -> str:
             literal, name = placeholder.groups()
             if literal:
                 return f"${{{name}}}"
-            value = self.resolve(own[name]) if name in own else self._ref(name) if "." not in name else _attribute(name)
+            value = (
+                self.resolve(variables[name])
+                if name in variables
+                else self._ref(name)
+                if "." not in name
+                else _attribute(name)
+            )
             if isinstance(value, UnresolvedValue):
-                missing.append(value)
+                unresolved.append(value)
             return _text(value)
 
-        result = _HOLE.sub(filled, text)
-        return missing[0] if missing else self.resolve(result)
+        result = _PLACEHOLDER.sub(substitute, text)
+        return unresolved[0] if unresolved else self.resolve(result)
 
     # Texts and lists.
 
@@ -151,13 +157,13 @@ class Resolver:
         if not (isinstance(argument, list) and len(argument) == 2 and isinstance(argument[0], str)):
             return UnresolvedValue("Fn::Join expects a separator and a list")
         parts = self.resolve(argument[1])
-        unknown = next(_unknown(parts), None)
-        if unknown is not None or not isinstance(parts, list):
-            return unknown or UnresolvedValue("Fn::Join expects a list")
+        unresolved = next(_unresolved_values(parts), None)
+        if unresolved is not None or not isinstance(parts, list):
+            return unresolved or UnresolvedValue("Fn::Join expects a list")
         return argument[0].join(map(_text, parts))
 
     def _split(self, argument: Any) -> Any:
-        parts = self._both(argument)
+        parts = self._resolve_pair(argument)
         if isinstance(parts, UnresolvedValue):
             return parts
         separator, text = parts
@@ -168,13 +174,13 @@ class Resolver:
     def _select(self, argument: Any) -> Any:
         if not (isinstance(argument, list) and len(argument) == 2):
             return UnresolvedValue("Fn::Select expects a number and a list")
-        at, listed = self.resolve(argument[0]), self.resolve(argument[1])
-        if isinstance(listed, UnresolvedValue):
-            return listed
-        at = int(at) if isinstance(at, str) and at.isdecimal() and at.isascii() else at
-        if not (isinstance(at, int) and isinstance(listed, list) and 0 <= at < len(listed)):
-            return UnresolvedValue(f"Fn::Select: no value at {at!r}")
-        return listed[at]
+        index, values = self.resolve(argument[0]), self.resolve(argument[1])
+        if isinstance(values, UnresolvedValue):
+            return values
+        index = int(index) if isinstance(index, str) and index.isdecimal() and index.isascii() else index
+        if not (isinstance(index, int) and isinstance(values, list) and 0 <= index < len(values)):
+            return UnresolvedValue(f"Fn::Select: no value at {index!r}")
+        return values[index]
 
     def _find_in_map(self, argument: Any) -> Any:
         """Evaluate Fn::FindInMap. If the map does not contain the keys, return the DefaultValue in the
@@ -182,9 +188,9 @@ class Resolver:
         """
         default = _mapping(argument[3]) if isinstance(argument, list) and len(argument) == 4 else {}
         path = self.resolve(argument[:3] if default else argument)
-        unknown = next(_unknown(path), None)
-        if unknown is not None:
-            return unknown
+        unresolved = next(_unresolved_values(path), None)
+        if unresolved is not None:
+            return unresolved
         value: Any = self._mappings
         for name in path if isinstance(path, list) and len(path) == 3 else ("",):
             value = _mapping(value).get(_text(name))
@@ -203,7 +209,7 @@ class Resolver:
         return self.resolve(argument[1] if holds else argument[2])
 
     def _equals(self, argument: Any) -> Any:
-        pair = self._both(argument)
+        pair = self._resolve_pair(argument)
         return pair if isinstance(pair, UnresolvedValue) else _text(pair[0]) == _text(pair[1])
 
     def _not(self, argument: Any) -> Any:
@@ -212,7 +218,7 @@ class Resolver:
         holds = self.resolve(argument[0])
         return holds if isinstance(holds, UnresolvedValue) else not _truth(holds)
 
-    def _all(self, argument: Any, *, stops: bool) -> Any:
+    def _evaluate_operands(self, argument: Any, *, stops: bool) -> Any:
         """Evaluate Fn::Or if `stops` is True, or Fn::And if it is False.
 
         A condition that cannot be evaluated is ignored if the other conditions determine the result.
@@ -223,16 +229,16 @@ class Resolver:
         truths = [_truth(element) for element in values if not isinstance(element, UnresolvedValue)]
         if stops in truths:
             return stops
-        return next(_unknown(values), not stops)
+        return next(_unresolved_values(values), not stops)
 
-    def _both(self, argument: Any) -> Any:
+    def _resolve_pair(self, argument: Any) -> Any:
         """Evaluate a list of two values. Return the list, or the first UnresolvedValue in it."""
         pair = self.resolve(argument)
         if not (isinstance(pair, list) and len(pair) == 2):
             return (
                 pair if isinstance(pair, UnresolvedValue) else UnresolvedValue(f"expected two values, got {argument!r}")
             )
-        return next(_unknown(pair), pair)
+        return next(_unresolved_values(pair), pair)
 
 
 def _attribute(name: str) -> UnresolvedValue:
@@ -249,7 +255,7 @@ def _attribute_of(argument: Any) -> UnresolvedValue:
     return UnresolvedAttribute(problem, *parts)
 
 
-def _unknown(value: Any) -> Iterator[UnresolvedValue]:
+def _unresolved_values(value: Any) -> Iterator[UnresolvedValue]:
     """Yield the UnresolvedValue objects among a value and, if it is a list, its elements."""
     return (
         element for element in (value if isinstance(value, list) else [value]) if isinstance(element, UnresolvedValue)

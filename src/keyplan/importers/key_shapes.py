@@ -39,7 +39,7 @@ class Shape:
     words: tuple[str | None, ...]
     values: tuple[tuple[str, ...], ...]
     """For each value in the key, a tuple of its text in each sample item."""
-    called: tuple[str, ...]
+    value_names: tuple[str, ...]
     """The name of each value in the key. It is taken from the source, or derived from the word before the value.
 
     The name is empty if neither is possible.
@@ -60,25 +60,27 @@ def shape_of(texts: Sequence[str], alias: str = "") -> Shape | None:
     if not texts or any(brace in text for text in texts for brace in "{}"):
         return None
     separator = _separator(texts)
-    split = [text.split(separator) for text in texts]
+    split_texts = [text.split(separator) for text in texts]
     names = alias.split(separator)
-    size = len(split[0])
-    if any(len(parts) != size for parts in split) or (size == 1 and not _is_one_word(texts, alias)):
+    size = len(split_texts[0])
+    if any(len(parts) != size for parts in split_texts) or (size == 1 and not _is_one_word(texts, alias)):
         return None
     names = names if len(names) == size else [""] * size
-    columns = [tuple(parts[at] for parts in split) for at in range(size)]
-    if any(_is_doubtful(columns[at], names[at]) for at in range(1, size - 1)):
+    columns = [tuple(parts[index] for parts in split_texts) for index in range(size)]
+    if any(_is_ambiguous(columns[index], names[index]) for index in range(1, size - 1)):
         return None
-    varied = len(set(texts)) > 1
-    words = tuple(_word(columns, at, names[at], varied=varied) for at in range(size))
+    has_variants = len(set(texts)) > 1
+    words = tuple(_word(columns, index, names[index], has_variants=has_variants) for index in range(size))
     values = tuple(column for column, word in zip(columns, words, strict=True) if word is None)
     if words[0] is None or not any(words) or any(not value for column in values for value in column):
         return None
-    called = tuple(_called(words, at, names[at], columns[at]) for at in range(size) if words[at] is None)
+    value_names = tuple(
+        _value_name(words, index, names[index], columns[index]) for index in range(size) if words[index] is None
+    )
     aliases = [name for name in alias.split(separator) if name]
     if len(aliases) == len(values):  # an alias that names only the values: SubId#SKU of SUB#17#SKU#99
-        called = tuple(map(_bare, aliases))
-    return Shape(words, values, called, separator)
+        value_names = tuple(map(_without_brackets, aliases))
+    return Shape(words, values, value_names, separator)
 
 
 def _separator(texts: Sequence[str]) -> str:
@@ -93,13 +95,13 @@ def _is_prefixed(text: str, separator: str) -> bool:
     """Return True if a key consists of a word, a separator and more text. Return False for a URL such as
     https://example.org.
     """
-    word, separator_found, rest = text.partition(separator)
-    return bool(separator_found) and (
+    word, found_separator, rest = text.partition(separator)
+    return bool(found_separator) and (
         separator == _SEPARATOR or (bool(_WORD.fullmatch(word)) and not rest.startswith("/"))
     )
 
 
-def _is_doubtful(column: Sequence[str], name: str) -> bool:
+def _is_ambiguous(column: Sequence[str], name: str) -> bool:
     """Return True if it is unclear whether a part in the middle of a key is a literal word or a value.
 
     An example is the part "open" in STATUS#open#17.
@@ -117,41 +119,41 @@ def _is_one_word(texts: Sequence[str], alias: str) -> bool:
     return len(set(texts)) == 1 and (texts[0] == alias or (len(texts) > 1 and texts[0].isupper()))
 
 
-def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: bool) -> str | None:
-    """Return the literal word at the index `at` of a key's parts, or None if this part is a value.
+def _word(columns: Sequence[tuple[str, ...]], index: int, name: str, *, has_variants: bool) -> str | None:
+    """Return the literal word at the index `index` of a key's parts, or None if this part is a value.
 
     `columns` contains the texts of each part in the sample items, and `name` is the part's name in the alias, or "".
-    `varied` is True if the keys are not all equal.
+    `has_variants` is True if the keys are not all equal.
     """
-    column = columns[at]
+    column = columns[index]
     if len(set(column)) > 1:
         return None
     text = column[0]
     if text == "":
         return text
-    if at and name and text != name and not text.isupper():
+    if index and name and text != name and not text.isupper():
         return None  # the alias names a value
-    is_last = at == len(columns) - 1
-    likely = _WORD.fullmatch(text) is not None and (not is_last or varied or len(columns) == 1)
-    return text if text == name or likely else None
+    is_last = index == len(columns) - 1
+    is_probable_word = _WORD.fullmatch(text) is not None and (not is_last or has_variants or len(columns) == 1)
+    return text if text == name or is_probable_word else None
 
 
-def _called(words: Sequence[str | None], at: int, name: str, column: Sequence[str]) -> str:
+def _value_name(words: Sequence[str | None], index: int, name: str, column: Sequence[str]) -> str:
     """Return the name of a value in a key, or "" if a name cannot be derived.
 
     This is the value's alias `name`, if it is not empty. Otherwise, it is the literal word before the value with a
     suffix, such as user_id, or order_date if the values are dates.
     """
     if name:
-        return _bare(name)
-    suffix = next((suffix for form, suffix in _SUFFIXES if all(map(form.fullmatch, column))), "id")
-    before = words[at - 1] if suffix == "id" else next((word for word in reversed(words[:at]) if word), None)
-    if not before:
+        return _without_brackets(name)
+    suffix = next((suffix for pattern, suffix in _SUFFIXES if all(map(pattern.fullmatch, column))), "id")
+    word_before = words[index - 1] if suffix == "id" else next((word for word in reversed(words[:index]) if word), None)
+    if not word_before:
         return ""
-    return suffix if before.lower() == suffix else f"{before.lower()}_{suffix}"
+    return suffix if word_before.lower() == suffix else f"{word_before.lower()}_{suffix}"
 
 
-def _bare(name: str) -> str:
+def _without_brackets(name: str) -> str:
     return name.strip("<>{}[]$ ")
 
 
@@ -192,19 +194,19 @@ def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
         texts = [item.get(attribute, {}).get("S") for attribute in key]
         parts = tuple(_parts(text, constant_words) for text, constant_words in zip(texts, constants, strict=True))
         groups.setdefault((names[number] if names else "", parts), []).append(item)
-    several = [len({signature[at] for _, signature in groups}) > 1 for at in range(len(key))]
-    called = _names([(name, _words(signature)) for name, signature in groups])
+    has_variants = [len({signature[index] for _, signature in groups}) > 1 for index in range(len(key))]
+    kind_names = _unique_names([(name, _words(signature)) for name, signature in groups])
     return [
         ItemKind(
             name,
             tuple(items),
             {
                 attribute: template
-                for attribute, parts, differs in zip(key, signature, several, strict=True)
+                for attribute, parts, differs in zip(key, signature, has_variants, strict=True)
                 if differs and (template := _template(items, attribute, parts))
             },
         )
-        for name, ((_, signature), items) in zip(called, groups.items(), strict=True)
+        for name, ((_, signature), items) in zip(kind_names, groups.items(), strict=True)
     ]
 
 
@@ -234,18 +236,18 @@ def _constants(samples: Sequence[Item], attribute: str, key: Sequence[str]) -> f
     """
     if attribute != key[-1] or len(key) == 1:
         return frozenset()
-    forms: dict[str, set[frozenset[str]]] = {}
+    attribute_sets: dict[str, set[frozenset[str]]] = {}
     partitions: Counter[str] = Counter()
     for item in samples:
         text = item.get(attribute, {}).get("S")
         if isinstance(text, str) and _PHRASE.fullmatch(text):
-            forms.setdefault(text, set()).add(frozenset(item))
+            attribute_sets.setdefault(text, set()).add(frozenset(item))
             partitions[text] += 1
-    counts = Counter(form for known_forms in forms.values() for form in known_forms)
+    counts = Counter(attributes for known_sets in attribute_sets.values() for attributes in known_sets)
     return frozenset(
         text
-        for text, known_forms in forms.items()
-        if partitions[text] > 1 and all(counts[form] == 1 for form in known_forms)
+        for text, known_sets in attribute_sets.items()
+        if partitions[text] > 1 and all(counts[attributes] == 1 for attributes in known_sets)
     )
 
 
@@ -266,9 +268,9 @@ def _parts(text: object, constants: frozenset[str]) -> tuple[str, ...]:
     if first and not _WORD.fullmatch(first):
         return ("", VALUE)
     parts = [first]
-    for at, part in enumerate(rest):
+    for index, part in enumerate(rest):
         follows_value = parts[-1] in {VALUE, ""}
-        is_word = _WORD.fullmatch(part) is not None and (part.isupper() or at < len(rest) - 1)
+        is_word = _WORD.fullmatch(part) is not None and (part.isupper() or index < len(rest) - 1)
         parts.append(part if part == "" or (follows_value and is_word) else VALUE)
     return (separator, *parts)
 
@@ -278,31 +280,31 @@ def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
 
     For a key attribute without a literal word, the result contains "" and False.
     """
-    words_found = []
+    last_words = []
     for _, *parts in signature:
-        words = [at for at, part in enumerate(parts) if part not in {VALUE, ""}]
-        words_found.append((parts[words[-1]], VALUE in parts[words[-1] :]) if words else ("", False))
-    return tuple(words_found)
+        words = [index for index, part in enumerate(parts) if part not in {VALUE, ""}]
+        last_words.append((parts[words[-1]], VALUE in parts[words[-1] :]) if words else ("", False))
+    return tuple(last_words)
 
 
-def _names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[str]:
+def _unique_names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[str]:
     """Return a unique name for each kind of item.
 
     If possible, the name of a kind is not the first candidate of another kind. If all candidates of a kind are in use,
     a number is appended to the last one.
     """
     candidates = [list(_candidates(name, words)) for name, words in kinds]
-    named: list[str] = []
-    for number, own in enumerate(candidates):
-        others = [other[0] for at, other in enumerate(candidates) if at != number]
-        free = [name for name in own if name not in named]
-        best = next((name for name in free if name not in others), free[0] if free else "")
-        turn = 2
-        while best in named:
-            best = f"{own[-1]} {turn}"
-            turn += 1
-        named.append(best)
-    return named
+    used_names: list[str] = []
+    for number, own_candidates in enumerate(candidates):
+        other_names = [other_candidates[0] for index, other_candidates in enumerate(candidates) if index != number]
+        free = [name for name in own_candidates if name not in used_names]
+        best = next((name for name in free if name not in other_names), free[0] if free else "")
+        number_suffix = 2
+        while best in used_names:
+            best = f"{own_candidates[-1]} {number_suffix}"
+            number_suffix += 1
+        used_names.append(best)
+    return used_names
 
 
 def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
@@ -318,8 +320,8 @@ def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
         yield texts[-1]
     elif texts[0]:
         yield texts[0]
-    both = list(dict.fromkeys(text for text in ([name] if name else []) + texts if text))
-    yield " ".join(both) if both else "item"
+    distinct_texts = list(dict.fromkeys(text for text in ([name] if name else []) + texts if text))
+    yield " ".join(distinct_texts) if distinct_texts else "item"
 
 
 def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> str:
@@ -333,15 +335,15 @@ def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> st
     if shape_of(texts) is not None or not any(word not in {VALUE, ""} for word in words):
         return ""
     template_parts = list(words)
-    for at, word in enumerate(words):
+    for index, word in enumerate(words):
         if word == VALUE:
-            before = re.sub(r"\W+", "_", words[at - 1]).strip("_").lower() if at else ""
-            if not before or words[at - 1] == VALUE:
+            word_before = re.sub(r"\W+", "_", words[index - 1]).strip("_").lower() if index else ""
+            if not word_before or words[index - 1] == VALUE:
                 return ""
-            field = f"{{{before}_id}}"
-            turn = 2
+            field = f"{{{word_before}_id}}"
+            number_suffix = 2
             while field in template_parts:  # another value follows the same word
-                field = f"{{{before}_id_{turn}}}"
-                turn += 1
-            template_parts[at] = field
+                field = f"{{{word_before}_id_{number_suffix}}}"
+                number_suffix += 1
+            template_parts[index] = field
     return separator.join(template_parts)

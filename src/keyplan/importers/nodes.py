@@ -13,7 +13,7 @@ class ImportSourceError(KeyplanError):
     """Raised if a file does not have the expected format, or if it describes an invalid table."""
 
 
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 """The maximum number of digits in an integer setting. Valid DynamoDB settings have fewer digits."""
 
 
@@ -44,25 +44,25 @@ class Node:
         """Return an ImportSourceError for this value. The message contains the path of the value."""
         return ImportSourceError(f"{self.path}: {problem}")
 
-    def _known(self) -> Any:
+    def _resolved_value(self) -> Any:
         if isinstance(self.value, UnresolvedValue):
             raise self.fail(self.value.reason)
         return self.value
 
-    def _type_error(self, what: str) -> ImportSourceError:
+    def _type_error(self, expected: str) -> ImportSourceError:
         value_text = repr(self.value)
-        return self.fail(f"expected {what}, got {value_text if len(value_text) <= 60 else value_text[:57] + '...'}")
+        return self.fail(f"expected {expected}, got {value_text if len(value_text) <= 60 else value_text[:57] + '...'}")
 
     def mapping(self) -> Mapping[str, Any]:
         """Return the value if it is a mapping. Raises ImportSourceError otherwise."""
-        value = self._known()
+        value = self._resolved_value()
         if not isinstance(value, Mapping):
             raise self._type_error("a mapping")
         return value
 
     def items(self) -> Iterator[Node]:
         """Yield the elements of the value. Raises ImportSourceError if it is not a list."""
-        value = self._known()
+        value = self._resolved_value()
         if not isinstance(value, list):
             raise self._type_error("a list")
         return (Node(element, f"{self.path}[{number}]") for number, element in enumerate(value))
@@ -72,7 +72,7 @@ class Node:
 
         Integers and booleans are converted to strings, because YAML reads some names as numbers or booleans.
         """
-        value = self._known()
+        value = self._resolved_value()
         if isinstance(value, int):
             value = str(value).lower()
         if not isinstance(value, str) or not value:
@@ -85,16 +85,16 @@ class Node:
             raise self._type_error(f"one of {', '.join(choices)}")
         return self.text()
 
-    def whole(self, least: int = 0) -> int:
-        """Return the value as an integer of at least `least`. Raises ImportSourceError if it is not an integer.
+    def integer(self, minimum: int = 0) -> int:
+        """Return the value as an integer of at least `minimum`. Raises ImportSourceError if it is not an integer.
 
         Strings of digits are converted, because template parameters can be strings.
         """
-        value = self._known()
-        if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
+        value = self._resolved_value()
+        if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS:
             value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 10**_MOST_DIGITS:
-            raise self._type_error(f"a whole number from {least}")
+        if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value < 10**_MAX_DIGITS:
+            raise self._type_error(f"a whole number from {minimum}")
         return value
 
     def flag(self) -> bool:
@@ -102,7 +102,7 @@ class Node:
 
         The strings "true" and "false" are converted, because template parameters can be strings.
         """
-        value = self._known()
+        value = self._resolved_value()
         if isinstance(value, str) and value.lower() in {"true", "false"}:
             value = value.lower() == "true"
         if not isinstance(value, bool):
@@ -128,7 +128,7 @@ class Node:
             node = None if node is None else node.get(member)
         return node
 
-    def each(self, member: str) -> Iterator[Node]:
+    def elements(self, member: str) -> Iterator[Node]:
         """Yield the elements of a member that is a list, or nothing if the member does not exist."""
         node = self.get(member)
         return iter(()) if node is None else node.items()

@@ -48,7 +48,7 @@ _CONSTANTS = {
     "PAY_PER_REQUEST_BILLING_MODE": "PAY_PER_REQUEST",
     "PROVISIONED_BILLING_MODE": "PROVISIONED",
 }
-_OF_META = frozenset({
+_META_MEMBERS = frozenset({
     "billing_mode", "index_name", "projection", "read_capacity_units", "stream_view_type", "table_name",
     "write_capacity_units",
 })  # fmt: skip
@@ -58,7 +58,7 @@ _CONNECTION = frozenset({
     "retry_configuration",
 })  # fmt: skip
 """The members of a Meta class that configure the client, and not the table."""
-_OF_CALL = frozenset({
+_ATTRIBUTE_OPTIONS = frozenset({
     "attr_name", "default", "default_for_new", "hash_key", "legacy_encoding", "null", "of", "range_key",
 })  # fmt: skip
 _NOTES = {
@@ -80,7 +80,7 @@ class _Attribute:
     """The name of the PynamoDB attribute class, or "" if it is unknown."""
     options: Mapping[str, ast.expr] = field(default_factory=dict)
 
-    def has(self, option: str) -> bool:
+    def has_option(self, option: str) -> bool:
         """Return True if the option named `option` is set to True for the attribute."""
         value = self.options.get(option)
         return isinstance(value, ast.Constant) and value.value is True
@@ -94,9 +94,9 @@ class _Module:
         try:
             self._tree = ast.parse(text.removeprefix("\ufeff"))
         except (SyntaxError, ValueError) as error:
-            where = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+            location = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
             problem = error.msg if isinstance(error, SyntaxError) else str(error)
-            raise ImportSourceError(f"{self.name} is not Python: {problem}{where}") from None
+            raise ImportSourceError(f"{self.name} is not Python: {problem}{location}") from None
         except RecursionError:
             raise ImportSourceError(f"{self.name} is nested too deeply to be read") from None
         self.classes = {node.name: node for node in ast.walk(self._tree) if isinstance(node, ast.ClassDef)}
@@ -115,7 +115,7 @@ class _Module:
             if name in self.classes:
                 pending += [_last_name(base) for base in self.classes[name].bases]
 
-    def own_bases(self, node: ast.ClassDef) -> list[ast.ClassDef]:
+    def local_classes(self, node: ast.ClassDef) -> list[ast.ClassDef]:
         """Return a class and its base classes in the file, in order from the class itself to the most distant base
         class.
         """
@@ -138,15 +138,15 @@ class _Module:
             return _CONSTANTS.get(_last_name(node)) if value is None else self.constant(value)
         return None
 
-    def kind_of(self, called: str) -> str:
-        """Return the PynamoDB attribute class with the name `called`, or the one from which the class with this name is
-        derived.
+    def attribute_class(self, class_name: str) -> str:
+        """Return the PynamoDB attribute class with the name `class_name`, or the one from which the class with this
+        name is derived.
 
         Return "" if no such class exists.
         """
-        if called in _ATTRIBUTES:
-            return called
-        node = self.classes.get(called)
+        if class_name in _ATTRIBUTES:
+            return class_name
+        node = self.classes.get(class_name)
         return "" if node is None else next((name for name in self.bases(node) if name in _ATTRIBUTES), "")
 
 
@@ -199,18 +199,18 @@ class _Model:
         self._module, self.node, self.name = module, node, node.name
         self.gaps: list[str] = []
         self.meta = self._meta_of(node)
-        named = module.constant(self.meta.get("table_name"))
-        self.table = named if isinstance(named, str) and named else node.name
-        if self.table is not named:
+        table_name = module.constant(self.meta.get("table_name"))
+        self.table = table_name if isinstance(table_name, str) and table_name else node.name
+        if self.table is not table_name:
             self.gaps.append("table_name is not a literal: the table has the name of its class")
         self.attributes: list[_Attribute] = []
         self.indexes: list[Index] = []
         self.index_types: dict[str, str] = {}
-        self._read()
+        self._read_members()
 
     def _meta_of(self, node: ast.ClassDef) -> dict[str, ast.expr]:
         """Return the members of a model's Meta class, including inherited members."""
-        for owner in self._module.own_bases(node):
+        for owner in self._module.local_classes(node):
             for statement in owner.body:
                 if isinstance(statement, ast.ClassDef) and statement.name == "Meta":
                     members: dict[str, ast.expr] = {}
@@ -224,83 +224,88 @@ class _Model:
                     return members | dict(_assignments(statement.body))
         return {}
 
-    def _read(self) -> None:
+    def _read_members(self) -> None:
         members: dict[str, ast.expr] = {}
-        for owner in reversed(self._module.own_bases(self.node)):
+        for owner in reversed(self._module.local_classes(self.node)):
             members |= dict(_assignments(owner.body))
         for name, value in members.items():
             if not isinstance(value, ast.Call):
                 continue
-            called = _last_name(value.func)
-            kind = self._module.kind_of(called)
-            if kind or called.endswith("Attribute"):
-                self.attributes.append(self._attribute(name, value, kind, called))
-            elif (index := self._module.classes.get(called)) is not None:
+            class_name = _last_name(value.func)
+            attribute_class = self._module.attribute_class(class_name)
+            if attribute_class or class_name.endswith("Attribute"):
+                self.attributes.append(self._attribute(name, value, attribute_class, class_name))
+            elif (index := self._module.classes.get(class_name)) is not None:
                 self._add_index(name, index)
         for member in self.meta:
-            if member not in _OF_META | _CONNECTION:
+            if member not in _META_MEMBERS | _CONNECTION:
                 self.gaps.append(f"Meta.{member}: it is not part of a design")
 
-    def _attribute(self, name: str, value: ast.Call, kind: str, called: str) -> _Attribute:
+    def _attribute(self, name: str, value: ast.Call, attribute_class: str, class_name: str) -> _Attribute:
         options = {keyword.arg: keyword.value for keyword in value.keywords if keyword.arg is not None}
         stored = self._module.constant(options.get("attr_name"))
-        if kind != called:
-            base = f"a {kind}" if kind else "of an unknown type"
-            self.gaps.append(f"{self.name}.{name}: {called} is imported as {base}: its own conversion is omitted")
+        if attribute_class != class_name:
+            base = f"a {attribute_class}" if attribute_class else "of an unknown type"
+            self.gaps.append(f"{self.name}.{name}: {class_name} is imported as {base}: its own conversion is omitted")
         for option in options:
-            if option not in _OF_CALL:
+            if option not in _ATTRIBUTE_OPTIONS:
                 self.gaps.append(f"{self.name}.{name}: {option}: it is not part of a design")
-        return _Attribute(name, stored if isinstance(stored, str) and stored else name, kind, options)
+        return _Attribute(name, stored if isinstance(stored, str) and stored else name, attribute_class, options)
 
     def _add_index(self, name: str, node: ast.ClassDef) -> None:
-        kind = next((_INDEXES[base] for base in self._module.bases(node) if base in _INDEXES), None)
-        if kind is None:
+        index_kind = next((_INDEXES[base] for base in self._module.bases(node) if base in _INDEXES), None)
+        if index_kind is None:
             return
         meta = self._meta_of(node)
         members: dict[str, ast.expr] = {}
-        for owner in reversed(self._module.own_bases(node)):
+        for owner in reversed(self._module.local_classes(node)):
             members |= dict(_assignments(owner.body))
-        parts = {
-            member: self._attribute(member, value, self._module.kind_of(_last_name(value.func)), _last_name(value.func))
+        index_attributes = {
+            member: self._attribute(
+                member, value, self._module.attribute_class(_last_name(value.func)), _last_name(value.func)
+            )
             for member, value in members.items()
             if isinstance(value, ast.Call) and _last_name(value.func).endswith("Attribute")
         }
         keys = {
-            role: tuple(part.stored for part in parts.values() if part.has(role)) for role in ("hash_key", "range_key")
+            role: tuple(part.stored for part in index_attributes.values() if part.has_option(role))
+            for role in ("hash_key", "range_key")
         }
         if len(keys["hash_key"]) != 1 or len(keys["range_key"]) > 1:
             raise ImportSourceError(f"{self._module.name}: index {node.name} needs one attribute with hash_key=True")
-        for part in parts.values():
+        for part in index_attributes.values():
             self.index_types.setdefault(part.stored, _ATTRIBUTES[part.kind][1] if part.kind else "S")
-        named = self._module.constant(meta.get("index_name"))
-        called = named if isinstance(named, str) and named else name
-        if "index_name" in meta and called is not named:
+        literal_name = self._module.constant(meta.get("index_name"))
+        index_name = literal_name if isinstance(literal_name, str) and literal_name else name
+        if "index_name" in meta and index_name is not literal_name:
             self.gaps.append(f"index {name}: index_name is not a literal: the index has the name of its attribute")
-        billing = _capacity(self._module, meta) if kind == "GSI" else None
-        projection = self._projection(called, meta)
-        self.indexes.append(Index(called, cast("Any", kind), keys["hash_key"], keys["range_key"], projection, billing))
+        billing = _capacity(self._module, meta) if index_kind == "GSI" else None
+        projection = self._projection(index_name, meta)
+        self.indexes.append(
+            Index(index_name, cast("Any", index_kind), keys["hash_key"], keys["range_key"], projection, billing)
+        )
 
     def _projection(self, index: str, meta: Mapping[str, ast.expr]) -> Projection | tuple[str, ...]:
         value = meta.get("projection")
-        called = "" if value is None else _last_name(value.func if isinstance(value, ast.Call) else value)
-        if called in _PROJECTIONS:
-            return cast("Projection", _PROJECTIONS[called])
-        arguments = [*value.args, *(word.value for word in value.keywords)] if isinstance(value, ast.Call) else []
-        listed = arguments[0] if arguments else None
-        names = [self._module.constant(element) for element in getattr(listed, "elts", ())]
-        if called == "IncludeProjection" and names and all(isinstance(name, str) for name in names):
+        projection_class = "" if value is None else _last_name(value.func if isinstance(value, ast.Call) else value)
+        if projection_class in _PROJECTIONS:
+            return cast("Projection", _PROJECTIONS[projection_class])
+        arguments = [*value.args, *(keyword.value for keyword in value.keywords)] if isinstance(value, ast.Call) else []
+        names_node = arguments[0] if arguments else None
+        names = [self._module.constant(element) for element in getattr(names_node, "elts", ())]
+        if projection_class == "IncludeProjection" and names and all(isinstance(name, str) for name in names):
             return tuple(names)
         self.gaps.append(f"index {index}: its projection cannot be determined: imported as all attributes")
         return "all"
 
     def is_entity(self, models: Sequence[_Model]) -> bool:
         """Return True if the model has a hash key and is not only a base class of other models."""
-        if not any(attribute.has("hash_key") for attribute in self.attributes):
+        if not any(attribute.has_option("hash_key") for attribute in self.attributes):
             return False
-        is_base = any(self.name in other._module.bases(other.node) for other in models)
-        return self.discriminator is not None or not is_base or "table_name" in dict(self._own_meta())
+        is_base = any(self.name in other_model._module.bases(other_model.node) for other_model in models)
+        return self.discriminator is not None or not is_base or "table_name" in dict(self._direct_meta())
 
-    def _own_meta(self) -> Iterator[tuple[str, ast.expr]]:
+    def _direct_meta(self) -> Iterator[tuple[str, ast.expr]]:
         if any(attribute.kind == "DiscriminatorAttribute" for attribute in self.attributes):
             return
         for statement in self.node.body:
@@ -310,15 +315,15 @@ class _Model:
     @property
     def discriminator(self) -> str | None:
         """Return the discriminator value of the class, as in class Cat(Animal, discriminator="Cat"), or None."""
-        found_value = next((word.value for word in self.node.keywords if word.arg == "discriminator"), None)
-        value = self._module.constant(found_value)
+        expression = next((keyword.value for keyword in self.node.keywords if keyword.arg == "discriminator"), None)
+        value = self._module.constant(expression)
         return value if isinstance(value, str) else None
 
     @property
     def key(self) -> tuple[str, ...]:
         """Return the names of the primary key attributes as they are stored in the table."""
         roles = ("hash_key", "range_key")
-        return tuple(attribute.stored for role in roles for attribute in self.attributes if attribute.has(role))
+        return tuple(attribute.stored for role in roles for attribute in self.attributes if attribute.has_option(role))
 
     def billing(self) -> Billing:
         """Return the capacity that the Meta class declares. If it does not declare capacity, return
@@ -364,11 +369,11 @@ class _Model:
         legacy = attribute.options.get("legacy_encoding")
         if attribute.kind in {"BinaryAttribute", "BinarySetAttribute"} and self._module.constant(legacy) is True:
             self.gaps.append(f"{self.name}.{attribute.name}: legacy_encoding: values are base64 text twice")
-        stated = attribute.options.get("default", attribute.options.get("default_for_new"))
-        default = self._default(attribute, annotation, stated)
-        if stated is not None and default is None:
+        default_node = attribute.options.get("default", attribute.options.get("default_for_new"))
+        default = self._default(attribute, annotation, default_node)
+        if default_node is not None and default is None:
             self.gaps.append(f"{self.name}.{attribute.name}: its default is computed by the program")
-        optional = attribute.has("null") or stated is not None or attribute.kind == "VersionAttribute"
+        optional = attribute.has_option("null") or default_node is not None or attribute.kind == "VersionAttribute"
         if annotation == "None":
             annotation, optional = "Any", True
         stored = "epoch_s" if attribute.kind == "TTLAttribute" else None
@@ -378,14 +383,14 @@ class _Model:
         if not attribute.kind:
             return "Any"
         annotation = _ATTRIBUTES[attribute.kind][0]
-        of = attribute.options.get("of")
-        if attribute.kind == "ListAttribute" and of is not None:
-            element = self._module.kind_of(_last_name(of))
+        element_node = attribute.options.get("of")
+        if attribute.kind == "ListAttribute" and element_node is not None:
+            element = self._module.attribute_class(_last_name(element_node))
             return f"list[{_ATTRIBUTES[element][0]}]" if element else annotation
         return annotation
 
-    def _default(self, attribute: _Attribute, annotation: str, stated: ast.expr | None) -> str | None:
-        value = self._module.constant(stated)
+    def _default(self, attribute: _Attribute, annotation: str, default_node: ast.expr | None) -> str | None:
+        value = self._module.constant(default_node)
         if isinstance(value, str) and annotation == "str":
             return literal(value)
         if isinstance(value, bool) and annotation == "bool":
@@ -398,45 +403,49 @@ class _Model:
 
     def types(self) -> dict[str, str]:
         """Return the DynamoDB type of each stored attribute, by attribute name."""
-        own = {attribute.stored: _ATTRIBUTES[attribute.kind][1] for attribute in self.attributes if attribute.kind}
-        return {**self.index_types, **own}
+        attribute_types = {
+            attribute.stored: _ATTRIBUTES[attribute.kind][1] for attribute in self.attributes if attribute.kind
+        }
+        return {**self.index_types, **attribute_types}
 
 
 def _capacity(module: _Module, meta: Mapping[str, ast.expr]) -> Provisioned | None:
-    read, write = (module.constant(meta.get(f"{kind}_capacity_units")) for kind in ("read", "write"))
+    read, write = (module.constant(meta.get(f"{operation}_capacity_units")) for operation in ("read", "write"))
     if isinstance(read, int) and isinstance(write, int) and read >= 1 and write >= 1:
         return Provisioned(read=read, write=write)
     return None
 
 
 def _table(name: str, models: Sequence[_Model]) -> SourceTable:
-    first = models[0]
-    key = first.key
+    first_model = models[0]
+    key = first_model.key
     indexes: dict[str, Index] = {}
     types: dict[str, str] = {}
     for model in models:
         if model.key != key:
-            raise ImportSourceError(f"table {name}: the key of {model.name} is {model.key}, and of {first.name} {key}")
+            raise ImportSourceError(
+                f"table {name}: the key of {model.name} is {model.key}, and of {first_model.name} {key}"
+            )
         types = {**model.types(), **types}
         for index in model.indexes:
             indexes.setdefault(index.name, index)
-    billing, attributes = first.billing(), [attribute for model in models for attribute in model.attributes]
+    billing, attributes = first_model.billing(), [attribute for model in models for attribute in model.attributes]
     for attribute in (*key, *(part for parsed in indexes.values() for part in parsed.attributes)):
         if types.get(attribute) not in {"S", "N", "B"}:
-            kind = types.get(attribute, "unknown")
-            raise ImportSourceError(f"table {name}: {attribute} is a key attribute of type {kind}, not S, N or B")
+            type_code = types.get(attribute, "unknown")
+            raise ImportSourceError(f"table {name}: {attribute} is a key attribute of type {type_code}, not S, N or B")
     entities = tuple(model.entity(key) for model in models)
-    tells = next((entry.stored for entry in attributes if entry.kind == "DiscriminatorAttribute"), None)
+    discriminator = next((entry.stored for entry in attributes if entry.kind == "DiscriminatorAttribute"), None)
     return SourceTable(
         name=name,
         key=key,
         types=types,
         indexes=tuple(_with_capacity(parsed, billing) for parsed in indexes.values()),
         billing=billing,
-        stream=first.stream(),
+        stream=first_model.stream(),
         ttl=next((entry.stored for entry in attributes if entry.kind == "TTLAttribute"), None),
         entities=entities,
-        discriminator=tells,
+        discriminator=discriminator,
         gaps=tuple(dict.fromkeys(gap for model in models for gap in model.gaps)),
     )
 

@@ -14,19 +14,19 @@ import keyplan
 from keyplan.design.entities import Entity
 
 _NO_LETTER = re.compile(r"\W+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_OF_MODULE = frozenset({
+_WORD_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_MODULE_NAMES = frozenset({
     *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *keyplan.__all__, "Annotated", "Any", "Decimal", "Literal",
     "UUID", "suppressed", "claims", "date", "datetime", "item", "name",
 })  # fmt: skip
 """Names that generated code must not define in a module: keywords, built-ins, and names that design modules use."""
-_OF_CLASS = frozenset({
+_CLASS_NAMES = frozenset({
     *keyword.kwlist, *(word for word in keyplan.__all__ if word.islower()), *dir(Entity), "Annotated", "Any",
     "Attribute", "Decimal", "F", "Literal", "UUID", "bool", "bytes", "cls", "datetime", "dict", "int", "list", "self",
     "set", "str",
 })  # fmt: skip
 """Names that a field must not have: attributes of every model, and names used in annotations or in pattern bodies."""
-_LONGEST = 60
+_MAX_NAME_LENGTH = 60
 """The maximum length of a generated name in characters, so that the name fits on a line."""
 
 
@@ -41,16 +41,16 @@ class PythonNames:
         self._taken = set(reserved)
 
     @classmethod
-    def of_module(cls) -> PythonNames:
+    def for_module(cls) -> PythonNames:
         """Return the scope of a design module, in which the names that the module uses are reserved."""
-        return cls(_OF_MODULE)
+        return cls(_MODULE_NAMES)
 
     @classmethod
-    def of_class(cls) -> PythonNames:
+    def for_class(cls) -> PythonNames:
         """Return the scope of a class, in which the names of the module and of every model are reserved."""
-        return cls(_OF_CLASS)
+        return cls(_CLASS_NAMES)
 
-    def take(self, base: str) -> str:
+    def reserve(self, base: str) -> str:
         """Return a unique name and reserve it. If `base` is already used, an underscore or a number is appended."""
         name = base
         number = 1
@@ -63,7 +63,7 @@ class PythonNames:
 
 def field_name(text: str) -> str:
     """Convert a string to a valid field name. A string that is already valid is returned unchanged."""
-    name = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).strip("_")[:_LONGEST]
+    name = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).strip("_")[:_MAX_NAME_LENGTH]
     if not name.isidentifier() or name.startswith("model_"):
         name = f"attribute_{name}".rstrip("_")
     return _identifier(name)
@@ -71,19 +71,21 @@ def field_name(text: str) -> str:
 
 def class_name(text: str) -> str:
     """Convert a string to the name of a class, such as OrderItem for order-item."""
-    name = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[:_LONGEST]
+    name = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[
+        :_MAX_NAME_LENGTH
+    ]
     return name if name.isidentifier() else _identifier(f"Table{name}")
 
 
 def snake_name(text: str) -> str:
     """Convert a string to the name of a function or variable, such as order_item for OrderItem."""
-    name = "_".join(_words(text)).lower()[:_LONGEST].rstrip("_")
+    name = "_".join(_words(text)).lower()[:_MAX_NAME_LENGTH].rstrip("_")
     return name if name.isidentifier() else _identifier(f"table_{name}".rstrip("_"))
 
 
 def _words(text: str) -> list[str]:
     parts = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).split("_")
-    return [word for part in parts for word in _HUMP.split(part) if word]
+    return [word for part in parts for word in _WORD_BOUNDARY.split(part) if word]
 
 
 def _identifier(name: str) -> str:
@@ -114,21 +116,21 @@ def call(name: str, *parts: Part | None) -> Group:
     return Group(f"{name}(", [part for part in parts if part is not None], ")")
 
 
-def named(name: str, part: Part) -> Part:
-    """Return a part of source code with the prefix `name` in front, such as `key=` or `"key": `."""
+def with_prefix(prefix: str, part: Part) -> Part:
+    """Return a part of source code with the prefix `prefix` in front, such as `key=` or `"key": `."""
     if isinstance(part, str):
-        return f"{name}{part}"
-    return Group(f"{name}{part.opening}", part.parts, part.closing, part.always_open)
+        return f"{prefix}{part}"
+    return Group(f"{prefix}{part.opening}", part.parts, part.closing, part.always_open)
 
 
-def lay_out(part: Part, before: str = "", after: str = "", indent: str = "") -> str:
+def format_code(part: Part, before: str = "", after: str = "", indent: str = "") -> str:
     """Format a part as source code, in lines of limited length. `before` and `after` are texts around the part."""
     if isinstance(part, str):
         return f"{indent}{before}{part}{after}"
     flat = f"{indent}{before}{_flat(part)}{after}"
     if not part.parts or not (_is_open(part) or _columns(flat) > WIDTH):
         return flat
-    inner = [lay_out(element, after=",", indent=indent + _INDENT) for element in part.parts]
+    inner = [format_code(element, after=",", indent=indent + _INDENT) for element in part.parts]
     return "\n".join([f"{indent}{before}{part.opening}", *inner, f"{indent}{part.closing}{after}"])
 
 
@@ -172,9 +174,14 @@ def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
     """Format a string as comment lines. `hanging` is the text in front of each line except the first, after
     the # sign.
     """
-    first, rest = f"{indent}# ", f"{indent}# {hanging}"
+    first_prefix, other_prefix = f"{indent}# ", f"{indent}# {hanging}"
     return textwrap.wrap(
-        plain(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+        plain(text),
+        WIDTH,
+        initial_indent=first_prefix,
+        subsequent_indent=other_prefix,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 

@@ -81,7 +81,7 @@ class SourceConsumer:
     """A function that reads the stream of a table."""
 
     name: str
-    about: str
+    description: str
     events: tuple[str, ...]
     """The keyplan change types that the function receives: Inserted, Modified, Removed or Expired."""
     batch: int
@@ -137,17 +137,17 @@ class ImportSource:
     tables: tuple[SourceTable, ...]
     gaps: tuple[str, ...] = ()
     """A sentence for each setting that does not belong to a table and that a design cannot express."""
-    about: str = ""
+    description: str = ""
     """The description in the source by its authors, or an empty string."""
 
 
-_CARRIED = frozenset({
+_IMPORTED_MEMBERS = frozenset({
     "AttributeDefinitions", "BillingMode", "DeletionProtectionEnabled", "GlobalSecondaryIndexes", "KeySchema",
     "LocalSecondaryIndexes", "PointInTimeRecoverySpecification", "ProvisionedThroughput", "StreamSpecification",
     "TableClass", "TableName", "TimeToLiveSpecification", "WarmThroughput",
 })  # fmt: skip
-_OF_INDEX = frozenset({"IndexName", "KeySchema", "Projection", "ProvisionedThroughput", "WarmThroughput"})
-_NOT_OF_DESIGNS = {
+_INDEX_MEMBERS = frozenset({"IndexName", "KeySchema", "Projection", "ProvisionedThroughput", "WarmThroughput"})
+_UNSUPPORTED_MEMBERS = {
     "ContributorInsightsSpecification": "contributor insights are not part of a design",
     "GlobalTableSettingsReplicationMode": "replication is not part of a design",
     "GlobalTableSourceArn": "replication is not part of a design",
@@ -179,9 +179,9 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
     if len(key[0]) != 1 or len(key[1]) > 1:
         raise table.need("KeySchema").fail("a table's key has one HASH attribute, and optionally one RANGE attribute")
     other_indexes = list(_other_indexes(table))
-    all_gaps = [*gaps, *_left_out(table, _CARRIED), *other_indexes]
+    all_gaps = [*gaps, *_unsupported_gaps(table, _IMPORTED_MEMBERS), *other_indexes]
     billing = _billing(table, all_gaps)
-    protected, kind = table.get("DeletionProtectionEnabled"), table.get("TableClass")
+    protected, table_class = table.get("DeletionProtectionEnabled"), table.get("TableClass")
     source = SourceTable(
         name=name,
         key=(*key[0], *key[1]),
@@ -190,7 +190,9 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
         billing=billing,
         stream=_stream(table, all_gaps),
         ttl=_ttl(table, types, all_gaps),
-        table_class="STANDARD" if kind is None else cast("TableClass", kind.one_of(*get_args(TableClass))),
+        table_class="STANDARD"
+        if table_class is None
+        else cast("TableClass", table_class.one_of(*get_args(TableClass))),
         point_in_time_recovery=_recovery(table, all_gaps),
         deletion_protection=protected is not None and protected.flag(),
         gaps=tuple(all_gaps),
@@ -207,9 +209,9 @@ def _other_indexes(table: Node) -> Iterator[str]:
     Source: CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement".
     """
     for member, value in table.mapping().items():
-        if not member.endswith("Indexes") or member in _CARRIED or not isinstance(value, list):
+        if not member.endswith("Indexes") or member in _IMPORTED_MEMBERS or not isinstance(value, list):
             continue
-        for entry in table.each(member):
+        for entry in table.elements(member):
             name = entry.need("IndexName").text()
             yield f"index {name!r} is omitted: {member} indexes are not part of a design"
 
@@ -217,9 +219,12 @@ def _other_indexes(table: Node) -> Iterator[str]:
 def _types(table: Node) -> dict[str, str]:
     types: dict[str, str] = {}
     for definition in table.need("AttributeDefinitions").items():
-        name, kind = definition.need("AttributeName").text(), definition.need("AttributeType").one_of("S", "N", "B")
-        if types.setdefault(name, kind) != kind:
-            raise definition.fail(f"{name!r} is defined as {types[name]} and as {kind}")
+        name, type_code = (
+            definition.need("AttributeName").text(),
+            definition.need("AttributeType").one_of("S", "N", "B"),
+        )
+        if types.setdefault(name, type_code) != type_code:
+            raise definition.fail(f"{name!r} is defined as {types[name]} and as {type_code}")
     return types
 
 
@@ -246,27 +251,30 @@ def _check_definitions(table: Node, source: SourceTable) -> None:
 
 
 def _indexes(table: Node, types: Mapping[str, str], billing: Billing, gaps: list[str]) -> Iterator[Index]:
-    for index in table.each("GlobalSecondaryIndexes"):
+    for index in table.elements("GlobalSecondaryIndexes"):
         name = index.need("IndexName").text()
         partition, sort = _key(index, types)
-        own = _provisioned(index) if isinstance(billing, Provisioned) else None
-        gaps += [f"index {name!r}: {gap}" for gap in (*_left_out(index, _OF_INDEX), *_other_warmth(index, billing))]
-        yield Index(name, "GSI", partition, sort, _projection(index), own)
-    for index in table.each("LocalSecondaryIndexes"):
+        throughput = _provisioned(index) if isinstance(billing, Provisioned) else None
+        gaps += [
+            f"index {name!r}: {gap}"
+            for gap in (*_unsupported_gaps(index, _INDEX_MEMBERS), *_warm_throughput_gaps(index, billing))
+        ]
+        yield Index(name, "GSI", partition, sort, _projection(index), throughput)
+    for index in table.elements("LocalSecondaryIndexes"):
         name = index.need("IndexName").text()
         partition, sort = _key(index, types)
         if len(sort) != 1:
             raise index.need("KeySchema").fail("a local index has one RANGE attribute, its sort key")
-        gaps += [f"index {name!r}: {gap}" for gap in _left_out(index, _OF_INDEX)]
+        gaps += [f"index {name!r}: {gap}" for gap in _unsupported_gaps(index, _INDEX_MEMBERS)]
         yield Index(name, "LSI", partition, sort, _projection(index))
 
 
 def _projection(index: Node) -> Projection | tuple[str, ...]:
     projection = index.need("Projection")
-    kind = projection.need("ProjectionType").one_of("ALL", "KEYS_ONLY", "INCLUDE")
-    if kind != "INCLUDE":
-        return "all" if kind == "ALL" else "keys"
-    names = tuple(attribute.text() for attribute in projection.each("NonKeyAttributes"))
+    projection_type = projection.need("ProjectionType").one_of("ALL", "KEYS_ONLY", "INCLUDE")
+    if projection_type != "INCLUDE":
+        return "all" if projection_type == "ALL" else "keys"
+    names = tuple(attribute.text() for attribute in projection.elements("NonKeyAttributes"))
     if not names:
         raise projection.fail("ProjectionType is INCLUDE, and NonKeyAttributes is empty")
     return names
@@ -276,12 +284,12 @@ def _billing(table: Node, gaps: list[str]) -> Billing:
     mode = table.get("BillingMode")
     if (mode.one_of("PROVISIONED", "PAY_PER_REQUEST") if mode is not None else "PROVISIONED") == "PROVISIONED":
         billing = _provisioned(table)
-        if _warmth(table, billing) is not None:
+        if _warm_throughput(table, billing) is not None:
             gaps.append("WarmThroughput: a design sets it only for on-demand tables")
         return billing
     if any(units and units.value not in (0, "0") for units in _units(table)):
         gaps.append("ProvisionedThroughput: an on-demand table has none")
-    warm = _warmth(table, OnDemand())
+    warm = _warm_throughput(table, OnDemand())
     return OnDemand() if warm is None else OnDemand(warm_read=warm[0], warm_write=warm[1])
 
 
@@ -289,15 +297,15 @@ def _provisioned(holder: Node) -> Provisioned:
     throughput = holder.get("ProvisionedThroughput")
     if throughput is None:
         raise holder.fail("it has no ProvisionedThroughput, and its table is not PAY_PER_REQUEST")
-    read, write = (throughput.need(f"{kind}CapacityUnits").whole(1) for kind in ("Read", "Write"))
+    read, write = (throughput.need(f"{operation}CapacityUnits").integer(1) for operation in ("Read", "Write"))
     return Provisioned(read=read, write=write)
 
 
 def _units(table: Node) -> list[Node | None]:
-    return [table.at("ProvisionedThroughput", f"{kind}CapacityUnits") for kind in ("Read", "Write")]
+    return [table.at("ProvisionedThroughput", f"{operation}CapacityUnits") for operation in ("Read", "Write")]
 
 
-def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
+def _warm_throughput(holder: Node, billing: Billing) -> tuple[int, int] | None:
     """Return the warm throughput for reads and writes.
 
     Return None if it does not exceed the default warm throughput of the billing mode.
@@ -305,24 +313,27 @@ def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
     warm = holder.get("WarmThroughput")
     if warm is None:
         return None
-    floor = (billing.warm_read, billing.warm_write) if isinstance(billing, OnDemand) else (billing.read, billing.write)
-    declared = (warm.get(f"{kind}UnitsPerSecond") for kind in ("Read", "Write"))
-    read, write = (
-        max(least, 0 if units is None else units.whole()) for least, units in zip(floor, declared, strict=True)
+    default_units = (
+        (billing.warm_read, billing.warm_write) if isinstance(billing, OnDemand) else (billing.read, billing.write)
     )
-    return None if (read, write) == floor else (read, write)
+    declared = (warm.get(f"{operation}UnitsPerSecond") for operation in ("Read", "Write"))
+    read, write = (
+        max(default, 0 if units is None else units.integer())
+        for default, units in zip(default_units, declared, strict=True)
+    )
+    return None if (read, write) == default_units else (read, write)
 
 
-def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
+def _warm_throughput_gaps(index: Node, billing: Billing) -> Iterator[str]:
     """Yield a sentence if the warm throughput of an index differs from that of its table, which a design cannot
     express.
     """
     if isinstance(billing, Provisioned):
-        own = _provisioned(index)
-        if _warmth(index, own) is not None:
+        throughput = _provisioned(index)
+        if _warm_throughput(index, throughput) is not None:
             yield "WarmThroughput: a design sets it only for on-demand tables"
         return
-    warm = _warmth(index, OnDemand()) or (OnDemand().warm_read, OnDemand().warm_write)
+    warm = _warm_throughput(index, OnDemand()) or (OnDemand().warm_read, OnDemand().warm_write)
     if warm != (billing.warm_read, billing.warm_write):
         yield (
             f"WarmThroughput {warm[0]} read and {warm[1]} write: in a design, each index has the warm throughput of"
@@ -353,10 +364,12 @@ def _ttl(table: Node, types: Mapping[str, str], gaps: list[str]) -> str | None:
     expiry = table.get("TimeToLiveSpecification")
     if expiry is None:
         return None
-    enabled, named = expiry.get("Enabled"), expiry.get("AttributeName")
+    enabled, attribute_name = expiry.get("Enabled"), expiry.get("AttributeName")
     if enabled is not None and not enabled.flag():
-        if named is not None:
-            gaps.append(f"TimeToLiveSpecification names {named.text()!r} but is not enabled: items do not expire")
+        if attribute_name is not None:
+            gaps.append(
+                f"TimeToLiveSpecification names {attribute_name.text()!r} but is not enabled: items do not expire"
+            )
         return None
     attribute = expiry.need("AttributeName").text()
     if types.get(attribute, "N") != "N":
@@ -367,8 +380,10 @@ def _ttl(table: Node, types: Mapping[str, str], gaps: list[str]) -> str | None:
     return attribute
 
 
-def _left_out(holder: Node, carried: frozenset[str]) -> Iterator[str]:
-    """Yield a sentence for each member of `holder` that is not in `carried`, because a design cannot express it."""
+def _unsupported_gaps(holder: Node, imported_members: frozenset[str]) -> Iterator[str]:
+    """Yield a sentence for each member of `holder` that is not in `imported_members`, because a design cannot express
+    it.
+    """
     for member in holder.mapping():
-        if member not in carried:
-            yield f"{member}: {_NOT_OF_DESIGNS.get(member, 'unknown member')}"
+        if member not in imported_members:
+            yield f"{member}: {_UNSUPPORTED_MEMBERS.get(member, 'unknown member')}"

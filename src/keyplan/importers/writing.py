@@ -18,25 +18,25 @@ from keyplan.importers.python_text import (
     class_name,
     comment,
     docstring,
-    lay_out,
+    format_code,
     literal,
-    named,
     snake_name,
+    with_prefix,
 )
 from keyplan.importers.schemas import ImportSource, SourceCollection, SourceConsumer, SourceTable
 
-_FILL_IN = (
+_TODO_LINES = (
     "# To complete:",
     "# - fields besides keys, and their types: Decimal is any Number, Any is unknown",
     "# - volume=Volume(count=..., bytes=Bytes(average=...)) for each entity",
     "# - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs",
 )
-_OF_DESIGN = (
+_DESIGN_NAMES = (
     "GSI", "LSI", "Attribute", "Bytes", "Entity", "Expired", "F", "Inserted", "ItemKey", "ItemWrite", "KeyCondition",
     "Modified", "OnDemand", "Provisioned", "Removed", "Table", "Volume", "attr", "item", "key", "pk",
 )  # fmt: skip
 """The names of the design language that a generated file can import, in the order of its imports."""
-_OTHERS = (
+_OTHER_IMPORTS = (
     ("datetime", ("date", "datetime")),
     ("decimal", ("Decimal",)),
     ("typing", ("Annotated", "Any", "Literal")),
@@ -50,11 +50,11 @@ _GUESSED = "Guessed from sample items, please check: "
 def design_text(source: ImportSource) -> str:
     """Return the source code of a design module. Raises ImportSourceError if two tables have the same name."""
     _check_names(source)
-    names = PythonNames.of_module()
+    names = PythonNames.for_module()
     blocks = [block for table in source.tables for block in table_blocks(table, names)]
     code = "\n\n\n".join("\n".join(lines) for lines in blocks)
-    about = " ".join(source.about.split())
-    head = [*docstring(f"Tables of {source.title}.\n\n{about}"), "", *_imports(code), "", *_FILL_IN, ""]
+    description = " ".join(source.description.split())
+    head = [*docstring(f"Tables of {source.title}.\n\n{description}"), "", *_imports(code), "", *_TODO_LINES, ""]
     notes = [line for gap in source.gaps for line in comment(f"- {gap}", hanging="  ")]
     if notes:
         head += ["# Where this differs from its source:", *notes, ""]
@@ -71,12 +71,12 @@ def _check_names(source: ImportSource) -> None:
 
 def _imports(code: str) -> Iterator[str]:
     """Yield the import statements for the names that occur in the code."""
-    words = set(re.findall(r"\w+\b(?!=)", "\n".join(_without_texts(line) for line in code.splitlines())))
-    others = [(module, [name for name in names if name in words]) for module, names in _OTHERS]
-    yield from (f"from {module} import {', '.join(names)}" for module, names in others if names)
-    if any(names for _, names in others):
+    words = set(re.findall(r"\w+\b(?!=)", "\n".join(_without_strings(line) for line in code.splitlines())))
+    other_imports = [(module, [name for name in names if name in words]) for module, names in _OTHER_IMPORTS]
+    yield from (f"from {module} import {', '.join(names)}" for module, names in other_imports if names)
+    if any(names for _, names in other_imports):
         yield ""
-    yield from _import_of("keyplan", [name for name in _OF_DESIGN if name in words])
+    yield from _import_of("keyplan", [name for name in _DESIGN_NAMES if name in words])
 
 
 def _import_of(module: str, names: Sequence[str]) -> list[str]:
@@ -89,29 +89,36 @@ def _import_of(module: str, names: Sequence[str]) -> list[str]:
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'")
 
 
-def _without_texts(line: str) -> str:
+def _without_strings(line: str) -> str:
     """Return a line of code with its string literals and comments removed."""
     return _TEXT.sub('""', line).partition("#")[0]
 
 
 def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
     """Yield a list of lines for each definition: the table, its entities, their patterns and its consumers."""
-    variable = names.take(snake_name(table.name))
-    tells, values = discriminator(table)
-    yield [*_notes(table, tells), *lay_out(_table(table, tells), f"{variable} = ").split("\n")]
-    entities, models = plan_entities(table, tells), list[str]()
+    variable = names.reserve(snake_name(table.name))
+    discriminator_attribute, values = discriminator(table)
+    yield [
+        *_notes(table, discriminator_attribute),
+        *format_code(_table(table, discriminator_attribute), f"{variable} = ").split("\n"),
+    ]
+    entities, models = plan_entities(table, discriminator_attribute), list[str]()
     for number, entity in enumerate(entities):
-        called = entity.name.lower() if entity.name.isupper() else entity.name
-        written = class_name(called) if called else f"{class_name(table.name)}Item"
-        model = names.take(written)
+        entity_name = entity.name.lower() if entity.name.isupper() else entity.name
+        model_name = class_name(entity_name) if entity_name else f"{class_name(table.name)}Item"
+        model = names.reserve(model_name)
         models.append(model)
         value = values[number] if values else None
-        yield list(_entity(table, entity, variable, model, value if value != model else None, alone=len(entities) == 1))
+        yield list(
+            _entity(
+                table, entity, variable, model, value if value != model else None, is_only_entity=len(entities) == 1
+            )
+        )
         subject = snake_name(entity.name or table.name)
         yield from pattern_blocks(entity, variable, model, subject, names)
-    planned = {entity.name: (entity, model) for entity, model in zip(entities, models, strict=True)}
+    planned_entities = {entity.name: (entity, model) for entity, model in zip(entities, models, strict=True)}
     for collection in table.collections:
-        yield from _collection(collection, variable, [planned[name] for name in collection.entities], names)
+        yield from _collection(collection, variable, [planned_entities[name] for name in collection.entities], names)
     for consumer in table.consumers:
         yield list(_consumer(consumer, variable, models, names))
 
@@ -119,9 +126,9 @@ def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
 # The table.
 
 
-def _notes(table: SourceTable, tells: str | None) -> Iterator[str]:
-    if tells is not None and table.discriminator is None:
-        yield from comment(f"{_GUESSED}{literal(tells)} names the kind of each item.")
+def _notes(table: SourceTable, discriminator_attribute: str | None) -> Iterator[str]:
+    if discriminator_attribute is not None and table.discriminator is None:
+        yield from comment(f"{_GUESSED}{literal(discriminator_attribute)} names the kind of each item.")
     if table.guesses:
         yield from comment(f"What the source of {literal(table.name)} does not state:")
     for guess in table.guesses:
@@ -132,7 +139,7 @@ def _notes(table: SourceTable, tells: str | None) -> Iterator[str]:
         yield from comment(f"- {gap}", hanging="  ")
 
 
-def _table(table: SourceTable, tells: str | None) -> Group:
+def _table(table: SourceTable, discriminator_attribute: str | None) -> Group:
     parts: list[Part | None] = [
         literal(table.name),
         f"pk={literal(table.key[0])}",
@@ -142,11 +149,11 @@ def _table(table: SourceTable, tells: str | None) -> Group:
         else None,
         f"ttl={literal(table.ttl)}" if table.ttl else None,
         f"stream={literal(table.stream)}" if table.stream else None,
-        named("billing=", _billing(table.billing)),
+        with_prefix("billing=", _billing(table.billing)),
         f"table_class={literal(table.table_class)}" if table.table_class != "STANDARD" else None,
         "point_in_time_recovery=True" if table.point_in_time_recovery else None,
         "deletion_protection=True" if table.deletion_protection else None,
-        f"discriminator={literal(tells)}" if tells else None,
+        f"discriminator={literal(discriminator_attribute)}" if discriminator_attribute else None,
     ]
     return Group("Table(", [part for part in parts if part is not None], ")", always_open=True)
 
@@ -155,10 +162,10 @@ def _index(index: Index) -> Part:
     return call(
         index.kind,
         literal(index.name),
-        named("pk=", _names(index.partition)) if index.kind == "GSI" else None,
-        named("sk=", _names(index.sort)) if index.sort else None,
-        named("project=", _projection(index)) if index.project != "all" else None,
-        named("billing=", _billing(index.billing)) if index.billing is not None else None,
+        with_prefix("pk=", _names(index.partition)) if index.kind == "GSI" else None,
+        with_prefix("sk=", _names(index.sort)) if index.sort else None,
+        with_prefix("project=", _projection(index)) if index.project != "all" else None,
+        with_prefix("billing=", _billing(index.billing)) if index.billing is not None else None,
     )
 
 
@@ -188,17 +195,19 @@ def _billing(billing: Billing) -> Part:
 
 
 def _entity(
-    table: SourceTable, entity: PlannedEntity, variable: str, model: str, value: str | None, *, alone: bool
+    table: SourceTable, entity: PlannedEntity, variable: str, model: str, value: str | None, *, is_only_entity: bool
 ) -> Iterator[str]:
     if entity.is_guessed:
         shapes = ", ".join(dict.fromkeys(_shapes(entity)))
         yield from comment(f"{_GUESSED}the keys{', of ' * bool(shapes)}{shapes}.")
     for index, condition in entity.only_if.items():
         yield from comment(f"{_GUESSED}items are in the index {literal(index)} if {condition}.")
-    yield from lay_out(_declaration(table, entity, value, alone=alone), f"@{variable}.").split("\n")
+    yield from format_code(_declaration(table, entity, value, is_only_entity=is_only_entity), f"@{variable}.").split(
+        "\n"
+    )
     yield f"class {model}(Entity):"
-    what = f"Items of {literal(table.name)}" + (f" of the kind {literal(entity.name)}" if entity.name else "")
-    yield from docstring(f"{what}.", "    ")
+    description = f"Items of {literal(table.name)}" + (f" of the kind {literal(entity.name)}" if entity.name else "")
+    yield from docstring(f"{description}.", "    ")
     yield ""
     for field in entity.fields.values():
         yield _field(field)
@@ -211,9 +220,9 @@ def _shapes(entity: PlannedEntity) -> Iterator[str]:
             yield f"{literal(part.attribute)} as {literal(part.shape.replace('{}', '...'))}"
 
 
-def _declaration(table: SourceTable, entity: PlannedEntity, value: str | None, *, alone: bool) -> Group:
+def _declaration(table: SourceTable, entity: PlannedEntity, value: str | None, *, is_only_entity: bool) -> Group:
     indexes = [
-        named(
+        with_prefix(
             f"{literal(index.name)}: ",
             _key(entity.indexes[index.name], len(index.partition), entity.only_if.get(index.name)),
         )
@@ -222,29 +231,29 @@ def _declaration(table: SourceTable, entity: PlannedEntity, value: str | None, *
     ]
     return call(
         "entity",
-        named("key=", _key(entity.key, 1)) if any(part.is_generated for part in entity.key) else None,
+        with_prefix("key=", _key(entity.key, 1)) if any(part.is_generated for part in entity.key) else None,
         Group("indexes={", indexes, "}") if indexes else None,
         f"version={literal(entity.version)}" if entity.version is not None else None,
-        named("volume=", _items(table, entity)) if alone and table.figures is not None else None,
+        with_prefix("volume=", _items(table, entity)) if is_only_entity and table.figures is not None else None,
         f"name={literal(value)}" if value is not None else None,
         None if entity.keeps_key_fields else "store_key_fields=False",
     )
 
 
 def _key(parts: Sequence[PlannedKey], partition: int, only_if: str | None = None) -> Part:
-    written = [_part(part) for part in parts]
+    key_parts = [_key_part(part) for part in parts]
     return call(
         "key",
-        *(_together(group) for group in (written[:partition], written[partition:]) if group),
+        *(_one_or_tuple(group) for group in (key_parts[:partition], key_parts[partition:]) if group),
         None if only_if is None else f"only_if={only_if}",
     )
 
 
-def _together(parts: list[Part]) -> Part:
+def _one_or_tuple(parts: list[Part]) -> Part:
     return parts[0] if len(parts) == 1 else Group("(", parts, ")")
 
 
-def _part(part: PlannedKey) -> Part:
+def _key_part(part: PlannedKey) -> Part:
     return literal(part.template) if part.template else f"attr({literal(part.fields[0])})"
 
 
@@ -253,37 +262,37 @@ def _items(table: SourceTable, entity: PlannedEntity) -> Part:
 
     It contains the number of items, their average size, and the share of items in each sparse index.
     """
-    figures = table.figures
-    assert figures is not None, "asked for where there are figures"
+    statistics = table.figures
+    assert statistics is not None, "asked for where there are figures"
     present: dict[str, float] = {}
     for index in table.indexes:
-        own = [name for name in index.attributes if name not in table.key]
-        count = figures.in_index.get(index.name)
-        if len(own) == 1 and count is not None and count < figures.count:
-            name = next(field.name for field in entity.fields.values() if field.attribute == own[0])
-            present[name] = round(count / figures.count, 4)
+        index_only = [name for name in index.attributes if name not in table.key]
+        count = statistics.in_index.get(index.name)
+        if len(index_only) == 1 and count is not None and count < statistics.count:
+            name = next(field.name for field in entity.fields.values() if field.attribute == index_only[0])
+            present[name] = round(count / statistics.count, 4)
     return call(
         "Volume",
-        f"count={figures.count}",
-        named("bytes=", call("Bytes", f"average={figures.average_bytes}")),
+        f"count={statistics.count}",
+        with_prefix("bytes=", call("Bytes", f"average={statistics.average_bytes}")),
         Group("present={", [f"{literal(name)}: {share}" for name, share in present.items()], "}") if present else None,
     )
 
 
 def _field(field: PlannedField) -> str:
-    kind = field.annotation if field.is_required or field.annotation == "Any" else f"{field.annotation} | None"
+    annotation = field.annotation if field.is_required or field.annotation == "Any" else f"{field.annotation} | None"
     default = "" if field.is_required else " = None"
     if field.default is not None:
-        kind, default = field.annotation, f" = {field.default}"
+        annotation, default = field.annotation, f" = {field.default}"
     if field.name == field.attribute and field.stored is None:
-        return f"    {field.name}: {kind}{default}"
+        return f"    {field.name}: {annotation}{default}"
     attribute = call(
         "Attribute",
         literal(field.attribute) if field.name != field.attribute else None,
         f"stored={literal(field.stored)}" if field.stored is not None else None,
     )
-    typed = Group("Annotated[", [kind, attribute], "]")
-    return lay_out(typed, before=f"{field.name}: ", after=default, indent="    ")
+    annotated = Group("Annotated[", [annotation, attribute], "]")
+    return format_code(annotated, before=f"{field.name}: ", after=default, indent="    ")
 
 
 def _collection(
@@ -298,15 +307,15 @@ def _collection(
         return
     models = [model for _, model in members]
     options = None if collection.index is None else f"index={literal(collection.index)}"
-    name = names.take(f"list_{snake_name(collection.name)}")
-    typed = Group("(", [f"{field}: {members[0][0].fields[field].annotation}" for field in fields[0]], ")")
+    name = names.reserve(f"list_{snake_name(collection.name)}")
+    parameters = Group("(", [f"{field}: {members[0][0].fields[field].annotation}" for field in fields[0]], ")")
     condition = f'.sk.text("begins_with", {literal(_escaped(collection.prefix))})' if collection.prefix else ""
     key_text = call("pk", *(f"{field}={field}" for field in fields[0]))
     yield [
-        *lay_out(call("query", *models, options), f"@{table}.").split("\n"),
-        *lay_out(typed, f"def {name}", " -> KeyCondition:").split("\n"),
+        *format_code(call("query", *models, options), f"@{table}.").split("\n"),
+        *format_code(parameters, f"def {name}", " -> KeyCondition:").split("\n"),
         *docstring(f"The collection {literal(collection.name)}: {', '.join(models)} of a partition.", "    "),
-        *lay_out(key_text, "return ", condition, indent="    ").split("\n"),
+        *format_code(key_text, "return ", condition, indent="    ").split("\n"),
     ]
 
 
@@ -337,11 +346,11 @@ def _consumer(consumer: SourceConsumer, table: str, models: Sequence[str], names
         f"on_failure={literal(consumer.on_failure)}" if consumer.on_failure is not None else None,
         None if consumer.bisect else "bisect=False",
     )
-    yield from lay_out(options, f"@{table}.").split("\n")
+    yield from format_code(options, f"@{table}.").split("\n")
     changes = " | ".join(f"{event}[{model}]" for model in models for event in consumer.events)
-    name = names.take(snake_name(consumer.name))
-    yield from lay_out(Group("(", [f"change: {changes}"], ")"), f"def {name}", " -> None:").split("\n")
-    yield from docstring(consumer.about, "    ")
+    name = names.reserve(snake_name(consumer.name))
+    yield from format_code(Group("(", [f"change: {changes}"], ")"), f"def {name}", " -> None:").split("\n")
+    yield from docstring(consumer.description, "    ")
 
 
 def pattern_blocks(
@@ -355,16 +364,18 @@ def pattern_blocks(
     writer = _Writer(entity, table, model)
     key = [name for part in entity.key for name in part.fields]
     partition = list(entity.key[0].fields)
-    called = literal(model)[1:-1]
-    yield writer.by_key("get", names.take(f"get_{subject}"), key, f"One {called} by its key.")
-    yield writer.put(names.take(f"put_{subject}"), f"Write a whole {called}.")
-    yield writer.by_key("delete", names.take(f"delete_{subject}"), key, f"Delete one {called}.")
+    model_text = literal(model)[1:-1]
+    yield writer.by_key("get", names.reserve(f"get_{subject}"), key, f"One {model_text} by its key.")
+    yield writer.put(names.reserve(f"put_{subject}"), f"Write a whole {model_text}.")
+    yield writer.by_key("delete", names.reserve(f"delete_{subject}"), key, f"Delete one {model_text}.")
     if len(entity.key) > 1:
-        yield writer.query(names.take(f"list_{subject}"), partition, None, f"Each {called} of a partition.")
+        yield writer.query(names.reserve(f"list_{subject}"), partition, None, f"Each {model_text} of a partition.")
     for index, parts in entity.indexes.items():
-        of_index = [name for part in parts[: entity.partition_sizes[index]] for name in part.fields]
-        name = names.take(f"list_{subject}_by_{snake_name(index).removeprefix('by_')}")
-        yield writer.query(name, of_index, index, f"Each {called} of a partition of the index {literal(index)}.")
+        partition_fields = [name for part in parts[: entity.partition_sizes[index]] for name in part.fields]
+        name = names.reserve(f"list_{subject}_by_{snake_name(index).removeprefix('by_')}")
+        yield writer.query(
+            name, partition_fields, index, f"Each {model_text} of a partition of the index {literal(index)}."
+        )
 
 
 class _Writer:
@@ -373,45 +384,54 @@ class _Writer:
     def __init__(self, entity: PlannedEntity, table: str, model: str) -> None:
         self._entity, self._table, self._model = entity, table, model
 
-    def by_key(self, kind: str, name: str, fields: Sequence[str], about: str) -> list[str]:
+    def by_key(self, decorator: str, name: str, fields: Sequence[str], description: str) -> list[str]:
         """Return the lines of a pattern that accesses one item by its key.
 
-        `kind` is the decorator, "get" or "delete". `about` is the text of the pattern's docstring.
+        `decorator` is the decorator, "get" or "delete". `description` is the text of the pattern's docstring.
         """
         fields = list(dict.fromkeys(fields))
-        returned = "ItemKey" if kind == "get" else "ItemWrite"
-        head = self._head(call(kind, self._model), name, self._typed(fields), returned, about)
-        return [*head, *_returning("item", fields)]
+        return_type = "ItemKey" if decorator == "get" else "ItemWrite"
+        head = self._head(call(decorator, self._model), name, self._parameters(fields), return_type, description)
+        return [*head, *_return_lines("item", fields)]
 
-    def query(self, name: str, fields: Sequence[str], index: str | None, about: str) -> list[str]:
+    def query(self, name: str, fields: Sequence[str], index: str | None, description: str) -> list[str]:
         """Return the lines of a pattern that queries a partition of an index, or of the table if `index` is None.
 
-        `about` is the text of the pattern's docstring.
+        `description` is the text of the pattern's docstring.
         """
         fields = list(dict.fromkeys(fields))
         options = None if index is None else f"index={literal(index)}"
-        head = self._head(call("query", self._model, options), name, self._typed(fields), "KeyCondition", about)
-        return [*head, *_returning("pk", fields)]
+        head = self._head(
+            call("query", self._model, options), name, self._parameters(fields), "KeyCondition", description
+        )
+        return [*head, *_return_lines("pk", fields)]
 
-    def put(self, name: str, about: str) -> list[str]:
-        """Return the lines of a pattern that puts a complete item. `about` is the text of the pattern's docstring."""
-        typed = [f"new: {self._model}"]
-        return [*self._head(call("put", self._model), name, typed, "ItemWrite", about), "    return item(new)"]
+    def put(self, name: str, description: str) -> list[str]:
+        """Return the lines of a pattern that puts a complete item. `description` is the text of the pattern's
+        docstring.
+        """
+        parameters = [f"new: {self._model}"]
+        return [
+            *self._head(call("put", self._model), name, parameters, "ItemWrite", description),
+            "    return item(new)",
+        ]
 
-    def _typed(self, fields: Sequence[str]) -> list[str]:
+    def _parameters(self, fields: Sequence[str]) -> list[str]:
         """Return the parameters of a pattern for the given fields, with their annotations."""
         return [f"{field}: {self._entity.fields[field].annotation}" for field in fields]
 
-    def _head(self, decorator: Group, name: str, typed: Sequence[str], returned: str, about: str) -> Iterator[str]:
+    def _head(
+        self, decorator: Group, name: str, parameters: Sequence[str], return_type: str, description: str
+    ) -> Iterator[str]:
         """Yield the lines of a pattern before its body: the decorator, the signature and the docstring with the text
-        `about`.
+        `description`.
         """
-        yield from lay_out(decorator, f"@{self._table}.").split("\n")
-        yield from lay_out(Group("(", typed, ")"), f"def {name}", f" -> {returned}:").split("\n")
-        yield from docstring(about, "    ")
+        yield from format_code(decorator, f"@{self._table}.").split("\n")
+        yield from format_code(Group("(", parameters, ")"), f"def {name}", f" -> {return_type}:").split("\n")
+        yield from docstring(description, "    ")
 
 
-def _returning(word: str, fields: Sequence[str]) -> list[str]:
+def _return_lines(function_name: str, fields: Sequence[str]) -> list[str]:
     """Return the lines of a pattern's body: a call to item() or pk() with the fields as keyword arguments."""
-    result = call(word, *(f"{field}={field}" for field in fields))
-    return lay_out(result, "return ", indent="    ").split("\n")
+    result = call(function_name, *(f"{field}={field}" for field in fields))
+    return format_code(result, "return ", indent="    ").split("\n")

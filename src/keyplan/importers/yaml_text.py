@@ -18,7 +18,7 @@ except ModuleNotFoundError as missing:
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _WITHOUT_PREFIX = frozenset({"Ref", "Condition"})
-_MOST_VALUES = 1_000_000
+_MAX_VALUES = 1_000_000
 """The maximum number of values in a document. It exceeds the size of every valid template, and limits the expansion of
 nested aliases.
 """
@@ -40,8 +40,8 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
         expanded.
         """
         node = super().get_single_node()
-        if node is not None and _size(node, {}) > _MOST_VALUES:
-            raise yaml.composer.ComposerError(None, None, f"it has more than {_MOST_VALUES:,} values", node.start_mark)
+        if node is not None and _size(node, {}) > _MAX_VALUES:
+            raise yaml.composer.ComposerError(None, None, f"it has more than {_MAX_VALUES:,} values", node.start_mark)
         return node
 
 
@@ -73,7 +73,7 @@ def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
 
 def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
     """Return the mapping in a YAML node. Raises an error for a duplicate key, unless it overrides a key from `<<`."""
-    own = {id(key_node) for key_node, _ in node.value}
+    own_ids = {id(key_node) for key_node, _ in node.value}
     loader.flatten_mapping(node)
     mapping: dict[Any, Any] = {}
     keys: set[Hashable] = set()
@@ -83,13 +83,13 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
             raise yaml.constructor.ConstructorError(None, None, "a key is not a text", key_node.start_mark)
         if key in keys:
             raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
-        if id(key_node) in own:
+        if id(key_node) in own_ids:
             keys.add(key)
         mapping[key] = loader.construct_object(value_node, deep=True)
     return mapping
 
 
-def _whole(loader: _Loader, node: yaml.Node) -> int:
+def _integer(loader: _Loader, node: yaml.Node) -> int:
     """Return the integer in a YAML node. Raises ValueError if the number has too many decimal digits.
 
     Numbers in 0x and 0b notation are also checked.
@@ -100,7 +100,7 @@ def _whole(loader: _Loader, node: yaml.Node) -> int:
 
 
 _Loader.add_multi_constructor("!", _function)
-_Loader.add_constructor("tag:yaml.org,2002:int", _whole)
+_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
@@ -112,9 +112,9 @@ def load(name: str, text: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
+        position = getattr(error, "problem_mark", None)
+        location = f" (line {position.line + 1}, column {position.column + 1})" if position is not None else ""
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
-        raise ImportSourceError(f"{name} is not YAML: {problem}{place}") from None
+        raise ImportSourceError(f"{name} is not YAML: {problem}{location}") from None
     except ValueError as error:  # an invalid number such as 0o9, or too many digits
         raise ImportSourceError(f"{name} is not YAML: {error}") from None
