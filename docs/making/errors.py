@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from keyplan.errors import KeyplanError, ServiceError
 
 _MODULES = {
-    "keyplan.errors": "The engine",
-    "keyplan.design.errors": "Designs",
     "keyplan.client.errors": "Connections",
+    "keyplan.design.errors": "Designs",
     "keyplan.streams.errors": "Change consumers",
+    "keyplan.errors": "The engine",
     "keyplan.cost.prices": "Prices",
     "keyplan.diff.programs": "Comparing designs",
     "keyplan.verify.values": "Verifying",
@@ -21,6 +21,13 @@ _MODULES = {
 }
 """The modules that declare exceptions, in the order of the page."""
 _HEAD = """# Errors
+
+Import the errors of [connections](#connections) from `keyplan.client.errors`, and `DesignError` from `keyplan`. The
+table of each section lists the errors of the module that is named above the table.
+
+```python
+from keyplan.client.errors import ConditionFailedError, NotFoundError, TransactionFailedError
+```
 
 All errors of keyplan are subclasses of `keyplan.errors.KeyplanError`. Invalid Python arguments (a wrong type,
 an invalid URL) raise `ValueError` or `TypeError`.

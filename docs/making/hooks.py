@@ -17,6 +17,7 @@ _ROOT = Path(__file__).parents[2]
 _SYSTEMS = _ROOT / "systems" / "src" / "keyplan_systems"
 _DESIGN = re.compile(r"`(examples/guide/(\w+)\.py)`")
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|\.\./images/)[^)]+\)")
+_README = re.compile(r"\]\((?:\.\./)+systems/src/keyplan_systems/(\w+)/README\.md")
 _PICTURE = re.compile(r"\]\((?:\.\./)+docs/images/")
 _IMAGE = re.compile(r'<img [^>]*src="([^"]+\.png)"[^>]*>')
 _OPTION = re.compile(r"--[a-z][a-z-]*")
@@ -73,8 +74,11 @@ def on_startup(*, command: str, dirty: bool) -> None:  # noqa: ARG001 - MkDocs p
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Add links to the page of examples."""
-    return _DESIGN.sub(r"[`\1`](\2.md)", markdown) if page.file.src_uri == "examples/index.md" else markdown
+    """Add links to the page of examples. Replace links to the READMEs of systems with links to their pages."""
+    if page.file.src_uri == "examples/index.md":
+        markdown = _DESIGN.sub(r"[`\1`](\2.md)", markdown)
+    root = "../" * page.file.src_uri.count("/")
+    return _README.sub(rf"]({root}systems/\1.md", markdown)
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001

@@ -63,7 +63,11 @@ class FailedPart:
 
 
 class RunError(KeyplanError):
-    """Base class of the errors that are raised when a call fails."""
+    """Base class of the errors that are raised when a call fails.
+
+    `entity` is the name of the entity, `key` is the primary key of the item, and `code` is the error code from
+    DynamoDB. Each of them is None if it is unknown. `problem` is the message.
+    """
 
     def __init__(
         self,
@@ -130,7 +134,11 @@ class VersionConflictError(RunError):
 
 
 class UniqueTakenError(RunError):
-    """Raised if another item already has the values of a unique constraint. `owner` is the primary key of that item."""
+    """Raised if another item already has the values of a unique constraint.
+
+    `fields` is a tuple with the names of the constraint's fields, and `values` is a tuple with their values. `owner` is
+    the primary key of the other item, or None if it is unknown.
+    """
 
     def __init__(
         self,
@@ -148,7 +156,8 @@ class UniqueTakenError(RunError):
 class TransactionFailedError(RunError):
     """Raised if no write of a transaction was applied.
 
-    `reasons` is a list with one element for each write, in order: the error of the write, or None.
+    `reasons` is a tuple with one element for each write, in order: the error of the write, or None. `reason` is the
+    first error in `reasons`.
     """
 
     def __init__(self, problem: str, *, reasons: Sequence[RunError | None], **details: Any) -> None:
@@ -205,7 +214,10 @@ class TableMissingError(RunError):
 
 
 class TableDiffersError(RunError):
-    """Raised if a table differs from its declaration. `differences` is a list with one sentence for each difference."""
+    """Raised if a table differs from its declaration.
+
+    `differences` is a tuple with one sentence for each difference.
+    """
 
     def __init__(self, problem: str, *, differences: Sequence[str], **details: Any) -> None:
         super().__init__(problem, **details)
