@@ -302,7 +302,7 @@ def run_past_unreadable(worker: Callable[[], int], done: int) -> None:
 def test_unreadable_questions_do_not_delay_other_rounds(
     stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(push_worker, "ROUNDS_AT_ONCE", 2)
+    monkeypatch.setattr(push_worker, "MAX_ROUNDS", 2)
     audience(stage, 3)
     for _ in range(2):
         make_unreadable(stage, stage.create_question(min_responses=1))
@@ -318,7 +318,7 @@ def test_unreadable_questions_do_not_delay_other_rounds(
 def test_unreadable_questions_do_not_prevent_other_expiries(
     stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeper, "AT_ONCE", 2)
+    monkeypatch.setattr(sweeper, "MAX_TASKS", 2)
     for _ in range(2):
         make_unreadable(stage, stage.create_question())
         clock.advance(1)

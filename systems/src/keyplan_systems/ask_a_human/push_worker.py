@@ -27,9 +27,9 @@ from keyplan_systems.ask_a_human.notifier import PushMessage
 from keyplan_systems.ask_a_human.outbound import Outbound
 from keyplan_systems.ask_a_human.questions import PUSH
 
-ROUNDS_AT_ONCE = 25
-DELIVERIES_AT_ONCE = 100
-PEOPLE_AT_ONCE = 500
+MAX_ROUNDS = 25
+MAX_DELIVERIES = 100
+PAGE_SUBSCRIBERS = 500
 TITLE = "Somebody would like to know what you think"
 BODY_CHARS = 160
 _log = logging.getLogger(__name__)
@@ -76,8 +76,8 @@ class PushWorker:
         """
         now_ms = self._base.now_ms
         call = design_questions.due_errands(PUSH, iso(now_ms))
-        tasks = self._connection.iterate(call, page_size=ROUNDS_AT_ONCE, unreadable=failures.errors.append)
-        due_rounds = failures.run_up_to(lambda task: self._due_round(task, now_ms), tasks, ROUNDS_AT_ONCE)
+        tasks = self._connection.iterate(call, page_size=MAX_ROUNDS, unreadable=failures.errors.append)
+        due_rounds = failures.run_up_to(lambda task: self._due_round(task, now_ms), tasks, MAX_ROUNDS)
         subscriptions = self._sample(
             sum(notifications.recipient_count(question) for _, question in due_rounds), now_ms, failures
         )
@@ -133,7 +133,7 @@ class PushWorker:
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
             call = design_push.eligible_for_notification(iso(now_ms))
-            items = self._connection.iterate(call, page_size=PEOPLE_AT_ONCE, unreadable=failures.errors.append)
+            items = self._connection.iterate(call, page_size=PAGE_SUBSCRIBERS, unreadable=failures.errors.append)
             subscribers = failures.run_lazily(records.subscription, items)
             sample.offer(subscriber for subscriber in subscribers if notifications.is_eligible(subscriber, now_ms))
         return sample.sample()
@@ -227,8 +227,8 @@ class PushWorker:
 
     def _do_retries(self, failures: Failures) -> int:
         call = design_push.due_deliveries(iso(self._base.now_ms))
-        deliveries = self._connection.iterate(call, page_size=DELIVERIES_AT_ONCE, unreadable=failures.errors.append)
-        pushes = failures.run_up_to(self._claim_retry, deliveries, DELIVERIES_AT_ONCE)
+        deliveries = self._connection.iterate(call, page_size=MAX_DELIVERIES, unreadable=failures.errors.append)
+        pushes = failures.run_up_to(self._claim_retry, deliveries, MAX_DELIVERIES)
         self._send(pushes, failures)
         return len(pushes)
 

@@ -16,7 +16,7 @@ from keyplan_systems.ask_a_human.domain.timestamps import SECOND_MS, iso
 from keyplan_systems.ask_a_human.entities import WorkerTask
 from keyplan_systems.ask_a_human.questions import EXPIRE
 
-AT_ONCE = 100
+MAX_TASKS = 100
 
 
 class Sweeper:
@@ -33,8 +33,8 @@ class Sweeper:
         """
         now_ms, failures = self._base.now_ms, Failures()
         call = design_questions.due_errands(EXPIRE, iso(now_ms))
-        tasks = self._connection.iterate(call, page_size=AT_ONCE, unreadable=failures.errors.append)
-        expired_count = sum(failures.run_up_to(lambda task: self._sweep(task, now_ms), tasks, AT_ONCE))
+        tasks = self._connection.iterate(call, page_size=MAX_TASKS, unreadable=failures.errors.append)
+        expired_count = sum(failures.run_up_to(lambda task: self._sweep(task, now_ms), tasks, MAX_TASKS))
         failures.raise_if_any(expired_count)
         return expired_count
 

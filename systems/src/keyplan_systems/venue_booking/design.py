@@ -48,7 +48,7 @@ from keyplan_systems.venue_booking.entities import (
     UserItem,
     venue,
 )
-from keyplan_systems.venue_booking.load import FEW, SOME
+from keyplan_systems.venue_booking.load import OCCASIONAL, RARE
 from keyplan_systems.venue_booking.writes import (
     add_payment,
     booking_exists,
@@ -85,7 +85,7 @@ EventIds = Annotated[list[str], Field(max_length=1)]
 # Transactions: all writes of one step of the domain, committed together or not at all.
 
 
-@transaction(rate=FEW)
+@transaction(rate=RARE)
 def write_claim(
     *, code: EmailCodeItem, user_count: LetterCountItem, user_limit: int, address_count: LetterCountItem,
     address_limit: int,
@@ -101,7 +101,7 @@ def write_claim(
     ]
 
 
-@transaction(rate=FEW)
+@transaction(rate=RARE)
 def write_change_with_claim(
     *, user: UserItem, code: EmailCodeItem, user_count: LetterCountItem, user_limit: int,
     address_count: LetterCountItem, address_limit: int,
@@ -115,25 +115,25 @@ def write_change_with_claim(
     ]
 
 
-@transaction(rate=FEW)
+@transaction(rate=RARE)
 def write_verified_newcomer(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
     """Create a user with a verified email address, and delete the user's claim to the address."""
     return [create_user(user), use_code(user.user_id, claim_id)]
 
 
-@transaction(rate=FEW)
+@transaction(rate=RARE)
 def write_verified_address(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
     """Store a user's verified email address, and delete the user's claim to the address."""
     return [replace_user(user), use_code(user.user_id, claim_id)]
 
 
-@transaction(rate=FEW)
+@transaction(rate=RARE)
 def write_release(user: UserItem, entry: AuditItem) -> list[WriteCall[Any]]:
     """Remove a user's email address on behalf of an administrator, so that the owner of the address can verify it."""
     return [replace_user(user), record_act(entry)]
 
 
-@transaction(rate=SOME, expected_items=7)
+@transaction(rate=OCCASIONAL, expected_items=7)
 def write_request(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters, user_count: LetterCountItem,
     user_limit: int, address_count: LetterCountItem, address_limit: int,
@@ -152,7 +152,7 @@ def write_request(
     ]
 
 
-@transaction(rate=SOME, expected_items=9)
+@transaction(rate=OCCASIONAL, expected_items=9)
 def write_approval(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, event: EventItem, slots: Slots, letters: Letters,
     entries: Entries,
@@ -169,7 +169,7 @@ def write_approval(
     ]
 
 
-@transaction(rate=SOME, expected_items=6)
+@transaction(rate=OCCASIONAL, expected_items=6)
 def write_refusal(
     *, booking: BookingItem, copy: UserBookingItem, user_id: str, pending: int, approved: int, rejected: int,
     cancelled: int, held_slots: Slots, event_ids: EventIds, letters: Letters, entries: Entries,
@@ -187,31 +187,31 @@ def write_refusal(
     ]
 
 
-@transaction(rate=FEW, expected_items=4)
+@transaction(rate=RARE, expected_items=4)
 def write_event(event: EventItem, slots: Slots, entry: AuditItem) -> list[WriteCall[Any]]:
     """Store an administrator's event or closure, and reserve its slots."""
     return [take_slot(each(slots)), create_event(event), record_act(entry)]
 
 
-@transaction(rate=FEW, expected_items=5)
+@transaction(rate=RARE, expected_items=5)
 def write_event_removal(event: EventItem, held_slots: Slots, event_id: str, entry: AuditItem) -> list[WriteCall[Any]]:
     """Delete an administrator's event and free its slots."""
     return [remove_event(event), free_slot_of_event(each(held_slots)), remove_lock_code(event_id), record_act(entry)]
 
 
-@transaction(rate=FEW)
+@transaction(rate=RARE)
 def write_payment(booking_id: str, payment: PaymentItem, entry: AuditItem) -> list[WriteCall[Any]]:
     """Store a payment, if its booking exists."""
     return [booking_exists(booking_id), add_payment(payment), record_act(entry)]
 
 
-@transaction(rate=FEW)
+@transaction(rate=RARE)
 def write_lock_code(event_id: str, code: LockCodeItem, entry: AuditItem) -> list[WriteCall[Any]]:
     """Store a lock code, if its event exists."""
     return [event_exists(event_id), put_lock_code(code), record_act(entry)]
 
 
-@transaction(rate=SOME)
+@transaction(rate=OCCASIONAL)
 def write_sent(
     letter: OutboxItem, sent_at: datetime, expires_at: datetime, notification: NotificationItem
 ) -> list[WriteCall[Any]]:

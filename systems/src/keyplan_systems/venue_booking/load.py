@@ -6,7 +6,7 @@ from typing import Final
 
 from keyplan import Rate
 
-OFTEN: Final = Rate.monthly(3_000)
+FREQUENT: Final = Rate.monthly(3_000)
 """Rate for access patterns of frequently used pages: 100 calls per day."""
-SOME: Final = Rate.monthly(300)
-FEW: Final = Rate.monthly(60)
+OCCASIONAL: Final = Rate.monthly(300)
+RARE: Final = Rate.monthly(60)

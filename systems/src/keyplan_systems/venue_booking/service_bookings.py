@@ -43,7 +43,7 @@ from keyplan_systems.venue_booking.service_users import Person, Users
 from keyplan_systems.venue_booking.transactions import Step, run_step
 from keyplan_systems.web.idempotency import Request
 
-_AUDITED: Final = {
+_AUDIT_ACTIONS: Final = {
     Action.APPROVE: AuditAction.APPROVE_BOOKING,
     Action.REJECT: AuditAction.REJECT_BOOKING,
     Action.CANCEL: AuditAction.CANCEL_BOOKING,
@@ -173,7 +173,7 @@ class Bookings:
         if booking.reason is not None:
             details["reason"] = booking.reason
         return AuditEntry(
-            self.base.new_id(), actor.user_id, _AUDITED[action], booking.booking_id, self.base.now(), details
+            self.base.new_id(), actor.user_id, _AUDIT_ACTIONS[action], booking.booking_id, self.base.now(), details
         )
 
     def get(self, actor: Actor, booking_id: str) -> Booking:

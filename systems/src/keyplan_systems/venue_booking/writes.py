@@ -21,24 +21,24 @@ from keyplan_systems.venue_booking.entities import (
     UserItem,
     venue,
 )
-from keyplan_systems.venue_booking.load import FEW, SOME
+from keyplan_systems.venue_booking.load import OCCASIONAL, RARE
 
 # Writing users.
 
 
-@venue.create(UserItem, rate=FEW)
+@venue.create(UserItem, rate=RARE)
 def create_user(user: UserItem) -> ItemWrite:
     """Create a user, together with an item that reserves the email address."""
     return item(user)
 
 
-@venue.replace(UserItem, rate=FEW)
+@venue.replace(UserItem, rate=RARE)
 def replace_user(user: UserItem) -> ItemWrite:
     """Replace a user and the item that reserves the email address, if the user is unchanged since it was read."""
     return item(user)
 
 
-@venue.create(AnswerItem, rate=FEW)
+@venue.create(AnswerItem, rate=RARE)
 def remember_answer(record: AnswerItem) -> ItemWrite:
     """Store the response to a mutation, if none is stored for its idempotency key.
 
@@ -53,7 +53,7 @@ def claim_email(code: EmailCodeItem) -> ItemWrite:
     return item(code)
 
 
-@venue.update(EmailCodeItem, rate=FEW)
+@venue.update(EmailCodeItem, rate=RARE)
 def store_code(user_id: str, claim_id: str, code_hashes: list[str]) -> ItemWrite:
     """Store the hashes of the recent verification codes for a claimed email address.
 
@@ -62,13 +62,13 @@ def store_code(user_id: str, claim_id: str, code_hashes: list[str]) -> ItemWrite
     return item(user_id=user_id, claim_id=claim_id).condition(F.sent_at.missing()).set(code_hashes=code_hashes)
 
 
-@venue.update(EmailCodeItem, rate=FEW)
+@venue.update(EmailCodeItem, rate=RARE)
 def note_code_sent(user_id: str, claim_id: str, sent_at: datetime) -> ItemWrite:
     """Store the time at which the email with a verification code was sent."""
     return item(user_id=user_id, claim_id=claim_id).set(sent_at=sent_at)
 
 
-@venue.update(EmailCodeItem, rate=FEW)
+@venue.update(EmailCodeItem, rate=RARE)
 def take_try(user_id: str, claim_id: str, allowed: int) -> ItemWrite:
     """Count an attempt to enter a verification code, if fewer than `allowed` attempts were counted.
 
@@ -205,7 +205,7 @@ def put_lock_code(code: LockCodeItem) -> ItemWrite:
     return item(code)
 
 
-@venue.update(OutboxItem, rate=SOME)
+@venue.update(OutboxItem, rate=OCCASIONAL)
 def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, expires_at: datetime) -> ItemWrite:
     """Mark an unsent email in the outbox as sent or failed, unless another process has already done so.
 

@@ -26,7 +26,7 @@ from starlette.types import Message, Send
 
 _POLICY_HEADER: Final = "Content-Security-Policy"
 _UNSAFE_INLINE: Final = "'unsafe-inline'"
-_NOTHING: Final = MappingProxyType(
+_DEFAULT_POLICY: Final = MappingProxyType(
     {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'"}
 )
 _SWAGGER_SOURCES: Final = MappingProxyType(
@@ -49,7 +49,7 @@ def _policy(directives: Mapping[str, str]) -> str:
 
 SECURITY_HEADERS: Final = MappingProxyType(
     {
-        _POLICY_HEADER: _policy(_NOTHING),
+        _POLICY_HEADER: _policy(_DEFAULT_POLICY),
         "X-Content-Type-Options": "nosniff",
         "X-Frame-Options": "DENY",
         "Referrer-Policy": "no-referrer",
@@ -86,7 +86,7 @@ def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> H
     """Return an HTML response. Its Content-Security-Policy allows its inline scripts and styles, `data:` images, and
     the given sources. `sources` maps directives of the policy to their values.
     """
-    policy = {**_NOTHING, "img-src": "data:", **sources}
+    policy = {**_DEFAULT_POLICY, "img-src": "data:", **sources}
     for directive, element in (("script-src", "script"), ("style-src", "style")):
         allowed_sources = policy.get(directive, "")
         if _UNSAFE_INLINE not in allowed_sources:  # browsers ignore 'unsafe-inline' if a hash is present

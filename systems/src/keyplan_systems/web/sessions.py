@@ -31,8 +31,8 @@ from keyplan_systems.web.tokens import Principal
 COOKIE: Final = "keyplan_session"
 LIFETIME_S: Final = 12 * 3600
 CSRF_HEADER: Final = "X-CSRF-Token"
-_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-_CLAIMS: Final = ("email", "email_verified", "name")
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_COPIED_CLAIMS: Final = ("email", "email_verified", "name")
 """Token claims that are copied to the session, because the systems use them."""
 
 
@@ -86,7 +86,7 @@ class Sessions:
             session = self._new_session()  # it can still authenticate with a token in the query string or a message
         state = scope.setdefault("state", {})
         state["session"], state["sessions"] = session, self
-        if scope["type"] == "http" and scope["method"] not in _SAFE and is_cross_site and not session.is_new:
+        if scope["type"] == "http" and scope["method"] not in _SAFE_METHODS and is_cross_site and not session.is_new:
             problem = Problem(403, "Requests from other sites are not accepted.", code="cross_site")
             await problem_response(problem, ProblemStyle())(scope, receive, send)
             return
@@ -104,7 +104,7 @@ class Sessions:
         is signed in.
         """
         now_s = int(self._clock.now())
-        copied_claims = {name: claims[name] for name in _CLAIMS if name in claims} if claims else {}
+        copied_claims = {name: claims[name] for name in _COPIED_CLAIMS if name in claims} if claims else {}
         user_claims = {"sub": claims["sub"], "roles": list(claims.get("roles", [])), **copied_claims} if claims else {}
         content = {
             "sid": session_id or secrets.token_urlsafe(18),
@@ -163,7 +163,7 @@ def principal_of_session(connection: HTTPConnection) -> Principal | None:
     session = session_of(connection)
     if session is None or session.principal is None:
         return None
-    if connection.scope["type"] == "http" and connection.scope["method"] not in _SAFE:
+    if connection.scope["type"] == "http" and connection.scope["method"] not in _SAFE_METHODS:
         session.check_csrf(connection.headers.get(CSRF_HEADER))
     return session.principal
 

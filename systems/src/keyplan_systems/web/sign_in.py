@@ -70,7 +70,7 @@ def system_at(request: Request) -> str:
     return local_path(request.query_params.get("next")).lstrip("/").partition("/")[0]
 
 
-class _Base:
+class _SignInRoutes:
     """Base class with the routes that all sign-in methods share."""
 
     def __init__(self, wording: Callable[[Request], Wording]) -> None:
@@ -87,7 +87,7 @@ class _Base:
         return response
 
 
-class SampleSignIn(_Base):
+class SampleSignIn(_SignInRoutes):
     """Sign-in as a sample user with one click. It is meant for servers that can be reached only from the
     same machine.
     """
@@ -148,7 +148,7 @@ class SampleSignIn(_Base):
         return self._pages.error(request, 403, message)
 
 
-class ProviderSignIn(_Base):
+class ProviderSignIn(_SignInRoutes):
     """Sign-in with an OpenID provider."""
 
     def __init__(
@@ -291,7 +291,7 @@ class ProviderSignIn(_Base):
         return flow if flow["exp"] > self._clock.now() else None
 
 
-class NoSignIn(_Base):
+class NoSignIn(_SignInRoutes):
     """Sign-in page of a server on which users cannot sign in. The page shows the reason."""
 
     def __init__(self, reason: str) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _CHARACTERS_PER_STEP: Final = 25
 """Number of characters of a caption that a viewer can read during one step of the demo."""
-_TYPED: Final = 60
+_TYPED_CHARACTERS: Final = 60
 """Maximum number of characters of a text that are typed one by one. The rest of a longer text appears immediately."""
 _TIMEOUT_MS: Final = 60_000
 _NO_ROOT_SANDBOX: Final = "--no-sandbox"
@@ -68,8 +68,8 @@ class Actor:
         """Highlight a field and type text into it."""
         self._point(target)
         target.fill("")
-        target.press_sequentially(text[:_TYPED], delay=self.pace_s * 40)
-        if len(text) > _TYPED:
+        target.press_sequentially(text[:_TYPED_CHARACTERS], delay=self.pace_s * 40)
+        if len(text) > _TYPED_CHARACTERS:
             target.fill(text)
         self.pause()
 

@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse, Response
 from keyplan.pages import PageContext, Pages, Viewer, with_policy
 from keyplan_systems.web.browsing import CurrentSession
 
-_SHARED: Final = ("icon.svg", "theme.js", "keyplan.css", "keyplan.js")
-_OWN: Final = ("ask.css", "ask.js", "icon-192.png")
+_SHARED_FILES: Final = ("icon.svg", "theme.js", "keyplan.css", "keyplan.js")
+_SYSTEM_FILES: Final = ("ask.css", "ask.js", "icon-192.png")
 _COLORS: Final = {"theme_color": "#0b6e6a", "background_color": "#f6f7f9"}
 
 
@@ -51,8 +51,8 @@ def add_routes(router: APIRouter, pages: Pages) -> None:
         page = PageContext(pages, request, Viewer())
         shell = [
             f"{page.here}/app/offline",
-            *(page.shared(name) for name in _SHARED),
-            *(page.static(name) for name in _OWN),
+            *(page.shared(name) for name in _SHARED_FILES),
+            *(page.static(name) for name in _SYSTEM_FILES),
         ]
         version = hashlib.sha256("".join(shell).encode()).hexdigest()[:12]
         script = files("keyplan_systems.ask_a_human").joinpath("static", "worker.js").read_text("utf-8")

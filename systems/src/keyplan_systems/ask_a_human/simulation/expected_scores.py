@@ -12,9 +12,9 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-AT_ANSWERS = {"first_steps": 1, "getting_started": 10, "century": 100, "veteran": 500, "legend": 1000}
-AT_STREAK = {"on_a_roll": 3, "week_warrior": 7, "monthly_maven": 30, "centurion": 100}
-OF_CATEGORY = {
+ANSWER_BADGES = {"first_steps": 1, "getting_started": 10, "century": 100, "veteran": 500, "legend": 1000}
+STREAK_BADGES = {"on_a_roll": 3, "week_warrior": 7, "monthly_maven": 30, "centurion": 100}
+CATEGORY_BADGES = {
     "tech_expert": "technical",
     "product_pro": "product",
     "ethics_advocate": "ethics",
@@ -89,10 +89,10 @@ def points(history: Sequence[AcknowledgedAnswer], earned_before: Sequence[int]) 
 
 def badges(history: Sequence[AcknowledgedAnswer]) -> set[str]:
     """Return all badges that the user has earned, including those for streaks that have ended."""
-    earned_badges = {badge for badge, count in AT_ANSWERS.items() if len(history) >= count}
+    earned_badges = {badge for badge, count in ANSWER_BADGES.items() if len(history) >= count}
     longest = longest_streak(history)
-    earned_badges |= {badge for badge, days in AT_STREAK.items() if longest >= days}
-    for badge, category in OF_CATEGORY.items():
+    earned_badges |= {badge for badge, days in STREAK_BADGES.items() if longest >= days}
+    for badge, category in CATEGORY_BADGES.items():
         if len([answer for answer in history if answer.category == category]) >= 25:
             earned_badges.add(badge)
     if any(answer.at_ms - answer.asked_at_ms <= 120_000 for answer in history):

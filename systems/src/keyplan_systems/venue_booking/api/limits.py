@@ -43,7 +43,7 @@ The limit allows one query for the whole schema, such as the introspection query
 """
 
 _INTROSPECTION_FIELDS: Final = frozenset(("__schema", "__type"))
-_LISTS: Final[Mapping[str, int]] = {
+_LIST_LENGTHS: Final[Mapping[str, int]] = {
     "availability": 62,
     "eventsOn": 3,
     "myBookings": FIRST,
@@ -122,7 +122,7 @@ class _QueryMeasurement:
         for argument in node.arguments or ():
             if argument.name.value == "first":
                 return self._argument_value(argument.value, name)
-        return _LISTS.get(name, 1)
+        return _LIST_LENGTHS.get(name, 1)
 
     def _argument_value(self, value: object, name: str) -> int:
         if isinstance(value, VariableNode):
@@ -130,7 +130,7 @@ class _QueryMeasurement:
             return min(max(variable, 1), MAX_PAGE_SIZE) if isinstance(variable, int) else MAX_PAGE_SIZE
         if isinstance(value, IntValueNode) and len(value.value) <= len(str(MAX_PAGE_SIZE)):
             return min(max(int(value.value), 1), MAX_PAGE_SIZE)
-        return _LISTS.get(name, MAX_PAGE_SIZE)
+        return _LIST_LENGTHS.get(name, MAX_PAGE_SIZE)
 
 
 class Limits(SchemaExtension):

@@ -40,7 +40,7 @@ class NoticeKind(StrEnum):
 
 _FOR_ADMINISTRATORS: Final = frozenset({NoticeKind.ADMIN_NEW_REQUEST, NoticeKind.ADMIN_CANCELLED})
 
-_OF_STATUS: Final[Mapping[Status, NoticeKind]] = {
+_KIND_BY_STATUS: Final[Mapping[Status, NoticeKind]] = {
     Status.APPROVED: NoticeKind.APPROVED,
     Status.REJECTED: NoticeKind.REJECTED,
     Status.CANCELLED: NoticeKind.CANCELLED,
@@ -79,7 +79,7 @@ def notices_of_decision(
     """Return the notices about a decision: one for the customer and, if the owner cancelled the booking, one for the
     administrators.
     """
-    kinds = [_OF_STATUS[status]]
+    kinds = [_KIND_BY_STATUS[status]]
     if status is Status.CANCELLED and by_owner:
         kinds.append(NoticeKind.ADMIN_CANCELLED)
     return tuple(Notice(kind, booking_id, version, now) for kind in kinds)

@@ -29,8 +29,8 @@ from keyplan_systems.web.tokens import Principal
 PER_PAGE: Final = 20
 """Number of list elements per page."""
 CODE_CHARACTERS: Final = 64
-_STATUS: Final[Mapping[type[RefusalError], int]] = {NotFoundError: 404, NotAllowedError: 403}
-_REFUSED: Final = 409
+_STATUS_BY_ERROR: Final[Mapping[type[RefusalError], int]] = {NotFoundError: 404, NotAllowedError: 403}
+_REFUSED_STATUS: Final = 409
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,9 @@ class VenueSite:
         """Convert a domain error to a `Problem` with a message for users. Return None for other errors."""
         if not isinstance(error, RefusalError):
             return None
-        return Problem(_STATUS.get(type(error), _REFUSED), self.phrases(request).refusal(error), code=error.code)
+        return Problem(
+            _STATUS_BY_ERROR.get(type(error), _REFUSED_STATUS), self.phrases(request).refusal(error), code=error.code
+        )
 
 
 def actor_of(principal: Principal) -> Actor:
