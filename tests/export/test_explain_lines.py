@@ -90,6 +90,26 @@ def tag(member: str, card: int, tags: list[str], was: int) -> ItemWrite:
     return item(member=member, card=card).set(tags=tags).if_version(was)
 
 
+@club.update(Member)
+def spend(member: str, points: int) -> ItemWrite:
+    return item(member=member).subtract(points=points).condition(F.points >= points).assuming(name="Ada")
+
+
+@club.update(Member)
+def clear(member: str) -> ItemWrite:
+    return item(member=member).set(points=0).condition((F.points < 0) | (F.points > 100))
+
+
+@log.create(Line)
+def keep_first(line: Line) -> ItemWrite:
+    return item(line).replace_if(F.mark == b"-")
+
+
+@log.put(Line)
+def keep_newer(line: Line) -> ItemWrite:
+    return item(line).condition(F.mark < line.mark)
+
+
 @club.get(Card)
 def card(member: str, card: int) -> ItemKey:
     return item(member=member, card=card)
@@ -136,6 +156,11 @@ def join_and_keep(member: Member, line: Line) -> list[WriteCall[Any]]:
 
 
 @transaction()
+def spend_and_keep(member: str, line: Line) -> list[WriteCall[Any]]:
+    return [spend(member, 5), keep(line)]
+
+
+@transaction()
 def keep_two(line: Line, other: Line) -> list[WriteCall[Any]]:
     return [keep(line), keep(other)]
 
@@ -160,6 +185,10 @@ THERE, MAY = "fails unless the item exists", "succeeds whether or not the item e
         (rename, [THERE]),
         (edit, ["changes name only if the call passes a value", THERE]),
         (tag, [THERE, "fails unless the version is the expected one"]),
+        (spend, [f"{THERE} and points >= {{points}} and name = 'Ada'"]),
+        (clear, [f"{THERE} and (points < 0 or points > 100)"]),
+        (keep_first, ["fails if the item exists, unless mark = b'-'"]),
+        (keep_newer, ["fails unless mark < {line.mark}"]),
         (card, []),
         (cards, ["one key for each card, up to 100 in a request"]),
         (
@@ -177,6 +206,13 @@ THERE, MAY = "fails unless the item exists", "succeeds whether or not the item e
         ),
         (marked, ["filters after reading: filtered items are read and billed"]),
         (keep, [MAY]),
+        (
+            spend_and_keep,
+            [
+                f"spend: UpdateItem on club, {THERE} and points >= {{points}} and name = 'Ada'",
+                f"keep: PutItem on log, {MAY}",
+            ],
+        ),
         (join_and_keep, ["join: PutItem on club, fails if the item exists", f"keep: PutItem on log, {MAY}"]),
     ],
     ids=lambda value: getattr(value, "name", ""),

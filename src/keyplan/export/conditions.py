@@ -136,10 +136,33 @@ def written_only_if(plan: Plan) -> str:
     return f"{absent if plan.replaceable is None else f'({absent})'} and {_within(requirement)}"
 
 
-def _condition_of(plan: Plan) -> Condition | None:
-    """Return the condition of a write, or None. It includes the checks of expected field values and of the version."""
+_EXISTENCE = {
+    "must": "fails unless the item exists",
+    "must_not": "fails if the item exists",
+    "may": "succeeds whether or not the item exists",
+}
+
+
+def failure(plan: Plan) -> str:
+    """Return a phrase that describes which items make a write fail, such as "fails unless the item exists".
+
+    The check of the version is not included.
+    """
+    requirement = _condition_of(plan, has_version=False)
+    text = _within(requirement) if isinstance(requirement, OrCondition) else condition(requirement)
+    if plan.exists == "may" and text:
+        return f"fails unless {text}"
+    exception = "" if plan.replaceable is None else f", unless {condition(plan.replaceable)}"
+    link = " and " if plan.exists == "must" else "; fails unless "
+    return _EXISTENCE[plan.exists] + exception + (f"{link}{text}" if text else "")
+
+
+def _condition_of(plan: Plan, *, has_version: bool = True) -> Condition | None:
+    """Return the condition of a write, or None. It includes the checks of expected field values. If `has_version` is
+    True, it also includes the check of the version.
+    """
     equal = dict(plan.assumed)
-    if plan.version is not None and plan.entity.version is not None:
+    if has_version and plan.version is not None and plan.entity.version is not None:
         equal[plan.entity.version] = plan.version
     parts = [] if plan.condition is None else [plan.condition]
     parts += [

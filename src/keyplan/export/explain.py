@@ -27,7 +27,7 @@ from keyplan.design.parameters import EveryShard
 from keyplan.design.planning.indexes import all_faults, fetched_attributes, requested_attributes
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import build_hydration
-from keyplan.export.conditions import condition
+from keyplan.export.conditions import condition, failure
 from keyplan.export.examples import example_item, example_request
 
 
@@ -251,7 +251,7 @@ def _access(plan: Plan) -> str:
 def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield lines of text that describe the steps of a plan, its additional reads and its conditions."""
     for step in plan.steps:
-        yield f"{step.pattern}: {step.operation} on {step.schema.name}, {_CONDITIONS[step.exists]}"
+        yield f"{step.pattern}: {step.operation} on {step.schema.name}, {failure(step)}"
     if plan.walk is not None:
         field, source = plan.walk
         walked = f"shard of {field}" if isinstance(source, EveryShard) else field
@@ -293,7 +293,7 @@ def _write_lines(plan: Plan) -> Iterator[str]:
     if plan.operation == "BatchWriteItem":
         yield "written separately, without conditions: some can succeed while others fail"
     else:
-        yield _CONDITIONS[plan.exists]
+        yield failure(plan)
     if plan.version is not None:
         yield "fails unless the version is the expected one"
 
@@ -319,11 +319,6 @@ _WALKS = {
 """Descriptions of the requests that a call sends if it receives several values of a field, by operation. {} is replaced
 with the name of the field.
 """
-_CONDITIONS = {
-    "must": "fails unless the item exists",
-    "must_not": "fails if the item exists",
-    "may": "succeeds whether or not the item exists",
-}
 
 
 def _claims(pattern: Pattern[..., Any], expectation: Expected) -> str:
