@@ -1,7 +1,7 @@
 """Every rule has a Markdown file of designs. Each `# expect` marks the line of one finding.
 
 Text after the mark is part of the finding's severity, problem or fix: `# expect error: task is claimed`. A case of
-a change rule has two designs; the new one has the marks.
+a change rule has two designs; the new one has the marks. The designs of KP0xx rules can be invalid.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from keyplan.check.checking import CHANGE_RULES, PAGES, RULES, check, check_chan
 from keyplan.check.finding import Finding
 from keyplan.cost.prices import book
 from keyplan.design.declaring.design import Design
+from keyplan.design.declaring.partial import load_partially
 from keyplan.design.errors import line_number
 from keyplan.diff.comparison import Comparison
 
@@ -38,8 +39,13 @@ from keyplan import *
 
 
 def cases() -> list[tuple[str, str, str]]:
-    """Code, title and source of every case of one design."""
-    return [(code, title, source) for code, title, old, source in _all_cases() if old is None]
+    """Code, title and source of every case of a rule that examines one design."""
+    return [(code, title, source) for code, title, old, source in _all_cases() if old is None and code in RULES]
+
+
+def cases_of_declarations() -> list[tuple[str, str, str]]:
+    """Code, title and source of every case of KP0xx."""
+    return [(code, title, source) for code, title, _, source in _all_cases() if code.startswith("KP0")]
 
 
 def cases_of_changes() -> list[tuple[str, str, str, str]]:
@@ -73,6 +79,17 @@ def test_the_rule_reports_the_marked_lines_of_the_new_design(
     before, after = loaded(tmp_path / "old.py", old), loaded(tmp_path / "new.py", new)
     findings = check_change(Comparison(before, after, book()), [CHANGE_RULES[code]]).findings
     judge(findings, tmp_path / "new.py", code, title)
+
+
+@pytest.mark.parametrize(("code", "title", "source"), cases_of_declarations(), ids=short)
+def test_invalid_declarations_and_suppressions_are_reported_at_the_marked_lines(
+    code: str, title: str, source: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "design.py"
+    path.write_text(HEAD + source)
+    program = load_partially(str(path))
+    report = check(program.design, refusals=program.refusals, unresolved=program.unresolved)
+    judge(tuple(finding for finding in report.findings if finding.code == code), path, code, title)
 
 
 def each_of(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

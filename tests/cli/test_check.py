@@ -210,6 +210,18 @@ def test_rules_are_selected_by_lists_of_codes_families_and_names(tmp_path: Path)
     assert codes_with("--select", "KP1", "--ignore", "KP112") == codes_with("--select", "KP1") - {"KP112"}
 
 
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+def test_codes_that_check_reports_itself_cannot_be_selected_or_ignored(option: str, tmp_path: Path) -> None:
+    result = run("check", design(tmp_path, NOTES), option, "KP001")
+    assert result.exit_code == 2
+    assert "KP001 cannot be selected or ignored" in result.stderr
+
+
+@pytest.mark.parametrize("code", ["KP000", "KP001", "KP002"])
+def test_every_code_of_a_finding_has_a_page(code: str) -> None:
+    assert run("rule", code).stdout.startswith(f"{code} ")
+
+
 def test_errors_come_first_and_are_printed_alone_on_request(tmp_path: Path) -> None:
     path = design(tmp_path, FAULTY)
     heads = [part.partition("[")[0] for part in run("check", path).stdout.split("\n\n")[:-2]]

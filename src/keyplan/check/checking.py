@@ -9,18 +9,20 @@ from importlib import import_module
 from typing import Any
 
 from keyplan.check import rules as families
-from keyplan.check.finding import Finding, merge_findings
+from keyplan.check.finding import Finding, count_text, merge_findings
 from keyplan.check.rule import Rule
+from keyplan.check.rules.declarations.declarations import (
+    INVALID_DECLARATION,
+    UNEXPLAINED_SUPPRESSION,
+    UNUSED_SUPPRESSION,
+)
 from keyplan.check.subject import Subject
 from keyplan.design.declaring.design import Design, Suppression
 from keyplan.design.declaring.partial import Refusal
 from keyplan.diff.comparison import Comparison
 
-UNUSED_SUPPRESSION, UNEXPLAINED_SUPPRESSION = "KP001", "KP002"
-REFUSED = "KP000"
-"""The code of findings about declarations that raised an error without a rule code."""
 _MIN_REASON_WORDS = 3
-_CHANGE_CODES = "KP9"
+_DECLARATION_CODES, _CHANGE_CODES = "KP0", "KP9"
 
 
 def _load_rules() -> dict[str, tuple[Rule[Any], ...]]:
@@ -39,9 +41,13 @@ FAMILIES: dict[str, tuple[Rule[Any], ...]] = _load_rules()
 """All rules, grouped by the title of their family, such as "Keys and templates"."""
 PAGES: dict[str, Rule[Any]] = {rule.code: rule for family_rules in FAMILIES.values() for rule in family_rules}
 """All rules, by rule code."""
-RULES: dict[str, Rule[Subject]] = {code: rule for code, rule in PAGES.items() if not code.startswith(_CHANGE_CODES)}
+RULES: dict[str, Rule[Subject]] = {
+    code: rule for code, rule in PAGES.items() if not code.startswith((_DECLARATION_CODES, _CHANGE_CODES))
+}
 """The rules that examine one design."""
-CHANGE_RULES: dict[str, Rule[Comparison]] = {code: rule for code, rule in PAGES.items() if code not in RULES}
+CHANGE_RULES: dict[str, Rule[Comparison]] = {
+    code: rule for code, rule in PAGES.items() if code.startswith(_CHANGE_CODES)
+}
 """The rules that compare two designs."""
 
 
@@ -66,16 +72,30 @@ class Report:
         return Report(self.design, errors, self.suppressed)
 
 
-def check(design: Design, rules: Iterable[Rule[Subject]] | None = None, *, refusals: Sequence[Refusal] = ()) -> Report:
+def check(
+    design: Design,
+    rules: Iterable[Rule[Subject]] | None = None,
+    *,
+    refusals: Sequence[Refusal] = (),
+    unresolved: Collection[str] = (),
+) -> Report:
     """Check a design with the given rules, or with all rules that examine one design, and return the findings.
 
     `refusals` are declarations that are missing from the design because they raised an error. Each of them becomes a
-    finding. If `refusals` is not empty, rules that report missing declarations are skipped.
+    finding. If `refusals` is not empty, rules that report missing declarations are skipped. `unresolved` are the names
+    that the missing declarations use. Warnings and advice about a pattern with such a name are omitted, because they
+    may depend on a missing declaration, such as a transaction.
     """
     subject = Subject(design)
     active_rules = [rule for rule in (RULES.values() if rules is None else rules) if not (refusals and rule.of_absence)]
+    unresolved_patterns = {pattern.name for pattern in design.patterns} & set(unresolved)
     findings = [_refusal_finding(refusal, design) for refusal in refusals]
-    findings += [finding for rule in active_rules for finding in rule.check(subject)]
+    findings += [
+        finding
+        for rule in active_rules
+        for finding in rule.check(subject)
+        if finding.severity == "error" or finding.subject not in unresolved_patterns
+    ]
     # Only a comparison of two designs shows whether a suppression of a change rule is used.
     suppressions = (
         [suppression for suppression in design.suppressed if suppression.code not in CHANGE_RULES]
@@ -88,7 +108,8 @@ def check(design: Design, rules: Iterable[Rule[Subject]] | None = None, *, refus
 def _refusal_finding(refusal: Refusal, design: Design) -> Finding:
     error = refusal.error
     name = refusal.name or design.name
-    return Finding(error.code or REFUSED, "error", name, error.problem, error.fix, error.place, error.other)
+    code = error.code or INVALID_DECLARATION.code
+    return Finding(code, "error", name, error.problem, error.fix, error.place, error.other)
 
 
 def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | None = None) -> Report:
@@ -153,16 +174,24 @@ def _suppression_findings(
     for suppression in suppressions:
         if suppression not in used_suppressions:
             problem, fix = _unused_suppression(suppression, names)
-            yield Finding(UNUSED_SUPPRESSION, "warning", suppression.on or design.name, problem, fix, suppression.place)
+            yield UNUSED_SUPPRESSION.finding(suppression.on or design.name, problem, fix, suppression.place)
         if len(suppression.reason.split()) < _MIN_REASON_WORDS:
-            yield Finding(
-                UNEXPLAINED_SUPPRESSION,
-                "error",
+            yield UNEXPLAINED_SUPPRESSION.finding(
                 suppression.on or design.name,
-                f"{suppression.code} is suppressed without a reason",
-                "give a reason of at least three words",
+                _unexplained_problem(suppression),
+                f"write a reason of at least {_MIN_REASON_WORDS} words that explains why the finding does not apply",
                 suppression.place,
             )
+
+
+def _unexplained_problem(suppression: Suppression) -> str:
+    words = len(suppression.reason.split())
+    if not words:
+        return f"the reason for suppressing {suppression.code} is empty"
+    return (
+        f"the reason for suppressing {suppression.code} is too short to explain it: {suppression.reason!r} has"
+        f" {count_text(words, 'word', 'words')}"
+    )
 
 
 def _unused_suppression(suppression: Suppression, names: Collection[str]) -> tuple[str, str]:

@@ -72,7 +72,12 @@ def check(
     chosen = [rule for code, rule in RULES.items() if code not in ignored and (not select or code in selected)]
     loaded = [load_by(target, load_partially) for target in designs]
     reports = [
-        check_design(program.design, chosen if select or ignore else None, refusals=program.refusals)
+        check_design(
+            program.design,
+            chosen if select or ignore else None,
+            refusals=program.refusals,
+            unresolved=program.unresolved,
+        )
         for program in loaded
     ]
     if errors_only:
@@ -174,7 +179,7 @@ def _codes(named: list[str] | None) -> set[str]:
 
     Each element of `named` is a comma-separated list of codes, code prefixes or slugs.
     """
-    from keyplan.check.checking import CHANGE_RULES, RULES  # noqa: PLC0415
+    from keyplan.check.checking import CHANGE_RULES, PAGES, RULES  # noqa: PLC0415
 
     codes = set()
     for name in (part.strip() for text in named or () for part in text.split(",")):
@@ -182,6 +187,8 @@ def _codes(named: list[str] | None) -> set[str]:
         if not name or not matches:
             if name.upper() in CHANGE_RULES:
                 raise refusal(f"keyplan check: {name.upper()} compares two designs: `keyplan diff OLD NEW`")
+            if name.upper() in PAGES:
+                raise refusal(f"keyplan check: {name.upper()} cannot be selected or ignored")
             raise refusal(f"keyplan check: unknown rule: {name!r}; `keyplan rule` lists all rules")
         codes |= matches
     return codes

@@ -109,6 +109,55 @@ def test_missing_declarations_are_not_reported_if_declarations_are_rejected(tmp_
     assert "KP402" in codes - part
 
 
+TRANSACTIONS = """
+app = Table("app", pk="PK")
+
+
+@app.entity(key=key("COPY#{copy_id}"))
+class Copy(Entity):
+    copy_id: str
+    state: Literal["in", "out"] = "in"
+
+
+@app.entity(key=key("LOAN#{loan_id}"){unique})
+class Loan(Entity):
+    loan_id: str
+    out: bool = True
+
+
+@app.update(Copy)
+def hand_out(copy_id: str) -> ItemWrite:
+    return item(copy_id=copy_id).set(state="out").condition(F.state == "in")
+
+
+@app.update(Copy)
+def take_in(copy_id: str) -> ItemWrite:
+    return item(copy_id=copy_id).set(state="in")
+
+
+@app.update(Loan)
+def end_loan(loan_id: str) -> ItemWrite:
+    return item(loan_id=loan_id).set(out=False).condition(F.out == True)
+
+
+@transaction()
+def give_back(copy_id: str, loan_id: str) -> list[WriteCall[Any]]:
+    return [take_in(copy_id), end_loan(loan_id)]
+"""
+
+
+@pytest.mark.parametrize("unique", ["", ', unique=["mail"]'])
+def test_a_step_of_a_skipped_transaction_is_not_reported_as_unguarded(unique: str, tmp_path: Path) -> None:
+    head = "from typing import Any, Literal\n\nfrom keyplan import *\n\n"
+    partial = load_partially(written(tmp_path / "app.py", head + TRANSACTIONS.replace("{unique}", unique)))
+    assert ("take_in" in partial.unresolved) == bool(unique)
+    report = check(partial.design, refusals=partial.refusals, unresolved=partial.unresolved)
+    assert ("take_in", "KP608") not in {(finding.subject, finding.code) for finding in report.findings}
+    if unique:
+        without = check(partial.design, refusals=partial.refusals)
+        assert ("take_in", "KP608") in {(finding.subject, finding.code) for finding in without.findings}
+
+
 def test_a_suppression_of_a_rejected_declaration_is_not_reported_as_unused(tmp_path: Path) -> None:
     text = DESIGN + '\nsuppressed = [suppress("KP606", on="user", reason="written by another system")]\n'
     partial = load_partially(written(tmp_path / "app.py", text))

@@ -35,6 +35,8 @@ class PartialDesign:
 
     design: Design
     refusals: tuple[Refusal, ...] = ()
+    unresolved: frozenset[str] = frozenset()
+    """The names that the skipped declarations use."""
 
 
 def load_partially(target: str) -> PartialDesign:
@@ -51,11 +53,11 @@ def load_partially(target: str) -> PartialDesign:
         path = _source(target)
         if path is None:
             raise
-        module, refusals = _run(target, path)
+        module, refusals, unresolved = _run(target, path)
         if not refusals:  # the error concerns the whole module, such as a missing table
             raise
         try:
-            return PartialDesign(Design.of(module), refusals)
+            return PartialDesign(Design.of(module), refusals, unresolved)
         except DesignError:
             raise error from None
 
@@ -82,8 +84,9 @@ def _source(target: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...]]:
-    """Run the statements of a module one by one, and return the module and the declarations that raised DesignError.
+def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...], frozenset[str]]:
+    """Run the statements of a module one by one, and return the module, the declarations that raised DesignError, and
+    the names that all skipped statements use.
 
     `target` is the name or path of the module, and `path` is its source file.
     """
@@ -94,11 +97,13 @@ def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...]]:
     sys.modules[module.__name__] = module  # annotations are looked up there
     refusals: list[Refusal] = []
     missing: set[str] = set()
+    skipped: list[ast.stmt] = []
     flags = future.annotations.compiler_flag if _is_lazily_annotated(tree) else 0
     try:
         for statement in tree.body:
             if missing & set(_used_names(statement)):
                 missing.update(_bound_names(statement))
+                skipped.append(statement)
                 continue
             code = compile(ast.Module([statement], []), str(path), "exec", flags=flags, dont_inherit=True)
             try:
@@ -107,11 +112,13 @@ def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...]]:
                 names = list(_bound_names(statement))
                 refusals.append(Refusal(names[0] if names else "", error))
                 missing.update(names)
+                skipped.append(statement)
             except Exception:  # noqa: BLE001 - raised again once the invalid declarations are fixed
                 missing.update(_bound_names(statement))
+                skipped.append(statement)
     finally:
         del sys.modules[module.__name__]
-    return module, tuple(refusals)
+    return module, tuple(refusals), frozenset(name for statement in skipped for name in _used_names(statement))
 
 
 def _is_lazily_annotated(tree: ast.Module) -> bool:

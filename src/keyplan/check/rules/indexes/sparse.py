@@ -92,7 +92,7 @@ def _required_values(plan: Plan) -> set[str]:
     }
 
 
-@design_rule("KP409", "warning")
+@design_rule("KP409", "warning", of_absence=True)
 def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
     """Items never leave a sparse index
 

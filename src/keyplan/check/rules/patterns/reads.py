@@ -293,7 +293,7 @@ def _operand_shape(operand: object) -> Hashable:
     return repr(operand)
 
 
-@design_rule("KP316", "advice")
+@design_rule("KP316", "advice", of_absence=True)
 def missing_rate(subject: Subject) -> Iterator[Finding]:
     """Pattern has no rate
 

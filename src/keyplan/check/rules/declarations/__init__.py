@@ -1,0 +1,1 @@
+"""Declarations and suppressions (rules KP0xx)."""
