@@ -82,8 +82,8 @@ class ItemUpdate(NamedTuple):
         return key
 
     def check_charge(self) -> None:
-        """Raise ValidationError if the values that the expression writes are larger in total than an item can be, even
-        if the resulting item is small.
+        """Raise ValidationError if the size that DynamoDB computes for the update exceeds the maximum size of an item.
+        The resulting item can be smaller.
         """
         if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)

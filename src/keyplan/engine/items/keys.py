@@ -65,8 +65,8 @@ class PrimaryKey:
         self._count = len(self.names)
 
     def of_key(self, key: Item) -> bytes:
-        """Return the stored form of the parameter Key, which must be in canonical form. Raises ValidationError if the
-        key does not match the schema.
+        """Return the stored form of a request's Key parameter, which must be in canonical form. Raises ValidationError
+        if the key does not match the schema.
 
         Invalid key values are reported before superfluous attributes.
         """

@@ -1,9 +1,9 @@
 """Pages of Query and Scan: the rows in a range of keys, filtered, projected and counted as in DynamoDB.
 
-Limit applies to the number of rows before the filter. A page evaluates up to 1 MB and ends with the row that exceeds
-this size. If a page ends because of Limit or its size, its response contains the key of its last row, whether or not
-more rows follow. The consumed capacity of a page is computed from the sum of the row sizes, rounded once. Stored bodies
-are returned unchanged unless a projection is applied. If the bytes of a row show that the row does not match the
+Limit applies to the number of rows before the filter. A page ends with the row at which the total size of the evaluated
+rows reaches 1 MB. If a page ends because of Limit or its size, its response contains the key of its last row, whether
+or not more rows follow. The consumed capacity of a page is computed from the sum of the row sizes, rounded once. Stored
+bodies are returned unchanged unless a projection is applied. If the bytes of a row show that the row does not match the
 filter, the row is counted but not decoded.
 """
 
@@ -59,11 +59,13 @@ class ItemPage:
     evaluated_bytes: int = 0
     fetched_units: float = 0.0
     last: bytes | None = None
-    """The body of the last row if more rows may follow this page, or None if all rows of the range were read."""
+    """The stored body of the page's last row if Limit or the maximum size ended the page, or None if the page ends at
+    the end of the range.
+    """
     bodies: list[bytes] = field(default_factory=list)
     """Stored bodies of the returned items. The list is empty if a projection is applied."""
     items: list[Item] = field(default_factory=list)
-    """The returned items, if they had to be decoded."""
+    """The returned items in decoded form. The list is empty if the items did not have to be decoded."""
     count: int = 0
 
 
@@ -97,10 +99,9 @@ def _page(page_request: PageRequest, view: StoreView) -> ItemPage:
 
 
 def _evaluate_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
-    """Return the bodies that contain all byte strings in `traces`, and add the totals of all rows to the page.
+    """Add the totals of all rows to the page, and return the bodies that contain all byte strings in `traces`.
 
-    If all rows fit in the page, they are processed together, which is faster than processing them one by one in
-    `_evaluate`.
+    If all rows fit in the page, they are processed together, which is faster than one by one as in `_evaluate`.
     """
     total = sum([size for _, size, _ in rows])
     if total >= limits.PAGE_BYTES:

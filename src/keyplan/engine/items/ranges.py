@@ -114,8 +114,9 @@ def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes
 
 
 def segment_span(segment: int | None, total: int | None) -> Span:
-    """Return the range of stored keys that a scan reads: all keys or, if `segment` is not None, those of one of `total`
-    segments.
+    """Return the range of stored keys that a scan reads.
+
+    This is the range of one of `total` segments or, if `segment` is None, the range of all keys.
     """
     if segment is None or total is None:
         return Span(b"", None)

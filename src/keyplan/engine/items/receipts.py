@@ -63,7 +63,9 @@ class Receipt:
 
 
 def requested_names(names: Iterable[str]) -> dict[str, str]:
-    """Map each table name to the name or ARN in `names` by which the request refers to the table."""
+    """Return a dict from table names to the elements of `names`. Each element is the name or ARN by which the request
+    refers to the table.
+    """
     return {table_name(name): name for name in names}
 
 

@@ -198,7 +198,9 @@ def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float
 
 
 def record_token(transaction: Transaction, token: IdempotencyToken, now: float, sizes: Sequence[int]) -> None:
-    """Store the token in the given transaction, together with the item sizes in bytes. It is valid for ten minutes."""
+    """Store the token in the given transaction, together with the item sizes in bytes. The token is valid for ten
+    minutes.
+    """
     tree = _token_tree(transaction)
     _remove_expired(transaction, tree, now)
     expires_at = _milliseconds(now + limits.TRANSACTION_TOKEN_S)

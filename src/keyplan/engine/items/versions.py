@@ -30,10 +30,10 @@ class Version:
 
 
 def from_item(item: dict[str, Any], *, wire: bool) -> Version:
-    """Return the version for an item in a request or file. Raises ValidationError if a value is invalid or the item is
-    too large.
+    """Create the item version for an item in a request or file. Raises ValidationError if a value is invalid or the
+    item is too large.
 
-    If `wire` is True, binary values are base64 text. Otherwise, they are bytes or strings.
+    If `wire` is True, binary values are base64 text. Otherwise, binary values are bytes or strings.
     """
     canonical, size = normalise_item(item, wire=wire)
     if size > limits.ITEM_BYTES:

@@ -163,8 +163,8 @@ def _change_collection(
 
 
 def add_to_collection(transaction: Transaction, table: Table, key: bytes, version: Version) -> None:
-    """Add the size of an existing item to its item collection, because the size was not tracked when the item was
-    written.
+    """Add the size of an existing item to the stored size of its item collection. This is necessary for items that were
+    written without updating that size.
     """
     _change_collection(transaction, table, key, None, version)
 

@@ -57,7 +57,8 @@ _CODES: dict[type[ServiceError], str] = {
     AccessDeniedError: "AccessDenied",
     RequestLimitExceededError: "RequestLimitExceeded",
 }
-"""Maps each error of a single statement that does not make the whole batch fail to its code in the response.
+"""Maps the class of each error that affects only one statement, and not the whole batch, to the error code in the
+response.
 
 Source: API reference, BatchStatementError.
 """

@@ -60,8 +60,8 @@ _LEGACY_PARAMETERS = ("AttributesToGet",)
 
 
 def check(request: dict[str, Any]) -> None:
-    """Raise ValidationError if a BatchGetItem request has too many keys, or parameters that cannot be combined, for one
-    table or across tables.
+    """Raise ValidationError if a BatchGetItem request contains too many keys, invalid parameters for a table, or
+    parameters that cannot be combined.
     """
     keys = 0
     for block in request["RequestItems"].values():
@@ -132,7 +132,9 @@ def _plan_reads(block: _PreparedBlock, table: Table) -> _TableReads:
 
 
 class _ResponseBuilder:
-    """A builder for the BatchGetItem response. The response is full if another item would make it larger than 16 MB."""
+    """Builds the BatchGetItem response. When the next item would make the response larger than 16 MB, the remaining
+    keys are returned as unprocessed.
+    """
 
     def __init__(self, database: Database, form: Form, *, counted: bool) -> None:
         self._view = database.view()
@@ -191,7 +193,7 @@ class _ResponseBuilder:
 
 
 def _remainder(block: dict[str, Any], unread: list[int]) -> dict[str, Any]:
-    """Return the part of a BatchGetItem request for one table, with only the unprocessed keys at the
+    """Return a copy of the part of a BatchGetItem request for one table, with only the keys at the
     positions `unread`.
     """
     return {**block, "Keys": [block["Keys"][number] for number in unread]}

@@ -162,8 +162,10 @@ def _locate(
 
 
 def _key_of(table: Table, item: Item) -> bytes:
-    """Return the stored key of an item to put. For an invalid key, the error has the message for an invalid Key
-    parameter, whereas PutItem has a different message.
+    """Return the stored key of an item to put.
+
+    If the key is invalid, ValidationError is raised with DynamoDB's message for an invalid Key parameter. PutItem uses
+    a different message.
     """
     try:
         return table.key.of_item(item)

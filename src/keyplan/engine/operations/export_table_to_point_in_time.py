@@ -143,8 +143,8 @@ def _table_name(database: Database, arn: str) -> str:
 
 
 def _parameters(request: dict[str, Any], selection: exports.Selection | None) -> dict[str, Any]:
-    """Return the request parameters, except for the token, in a form in which they can be compared with those of other
-    requests.
+    """Return the request parameters, except for the token, in a normalized form that can be compared with the
+    parameters of other requests.
     """
     members = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
     if "ExportTime" in members:

@@ -130,10 +130,10 @@ def _without_none(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_free(database: Database, name: str, repeated: Document | None) -> None:
-    """Raise ResourceInUseError if a table with this name exists, unless it was created by an import that is still
-    running.
+    """Raise ResourceInUseError if a table with this name exists, unless the import `repeated` is still creating the
+    table.
 
-    `repeated` is that import, which has the same token as the current request, or None.
+    `repeated` is an earlier import with the same token as the current request, or None if no such import exists.
     """
     if descriptions.find_existing(database, name) is None:
         return

@@ -55,7 +55,7 @@ def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, A
 
 
 def _age(arn: str) -> tuple[str, str]:
-    """Return a sort key that orders imports by age. It consists of the last part of the ARN, which starts with the
-    time, and the whole ARN.
+    """Return a sort key that orders imports by age: the last part of the ARN, which starts with the start time, and the
+    whole ARN.
     """
     return arn.rpartition("/")[2], arn

@@ -25,9 +25,10 @@ def prefixed_error(error: ValidationError) -> ValidationError:
 def check_mixture(
     request: Mapping[str, Any], expressions: Sequence[str], legacy_parameters: Sequence[str]
 ) -> list[str]:
-    """Return the names of the expression parameters that the request has.
+    """Return the names in `expressions` that are parameters of the request.
 
-    Raises ValidationError if the request has both expression parameters and any of the `legacy_parameters`.
+    Raises ValidationError if the request contains at least one of these parameters and at least one of the
+    `legacy_parameters`.
     """
     parameters_given = [name for name in expressions if request.get(name) is not None]
     if parameters_given:
@@ -48,8 +49,8 @@ def check_attributes_to_get(request: Mapping[str, Any]) -> None:
 
 
 def check_select(request: Mapping[str, Any]) -> None:
-    """Raise ValidationError if Select does not match the projection parameters, or if it requires an index and the
-    request has none.
+    """Raise ValidationError if the request's Select does not match its projection parameters, or requires an index
+    although the request does not name an index.
 
     The message has the same prefix as errors of PutItem. For Scan, DynamoDB introduced this prefix in September 2026,
     one Region after another.

@@ -1,4 +1,4 @@
-"""Scan: read all items of a table or index, or of one of its segments."""
+"""Scan: read all items of a table or index, or only the items of one segment."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 
 
 def with_billing_mode(request: dict[str, Any]) -> dict[str, Any]:
-    """Return the request with the parameter TableThroughputMode renamed to BillingMode, of which it is an alias.
+    """Return the request with the parameter TableThroughputMode, an alias of BillingMode, renamed to BillingMode.
 
     If the request has both parameters, the value of BillingMode is used. The alias was observed in DynamoDB in August
     2026. The public service model does not contain it.
@@ -173,7 +173,7 @@ def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
 def check_switch(request: dict[str, Any], billing_mode: str) -> None:
     """Raise ValidationError unless the provisioned capacity units in the request match the new billing mode of a table.
 
-    They are required for PROVISIONED and not allowed for PAY_PER_REQUEST.
+    Capacity units are required for PROVISIONED and not allowed for PAY_PER_REQUEST.
     """
     throughput = request.get("ProvisionedThroughput")
     if billing_mode == PROVISIONED and throughput is None:

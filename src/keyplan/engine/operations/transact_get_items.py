@@ -73,8 +73,8 @@ class _Get(NamedTuple):
 
 
 class TransactionRead(NamedTuple):
-    """An item to read: the table name in the request, the table, the stored key, and the projection, or None to return
-    all attributes.
+    """An item to read in a transaction: the table's name as given in the request, the table, the item's stored key, and
+    the projection. A projection of None returns all attributes.
     """
 
     name: str

@@ -118,8 +118,8 @@ class WriteStep(NamedTuple):
 
 
 class AnswerOptions(NamedTuple):
-    """Options for the response: the detail of the consumed capacity, whether to include item collection metrics, and
-    the table names used in the request.
+    """Options for the response: the value of ReturnConsumedCapacity, whether to include item collection metrics, and
+    the names or ARNs by which the request refers to the tables.
     """
 
     detail: str
@@ -136,7 +136,7 @@ class _Change(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The size in bytes of the larger of the two versions. It determines the consumed capacity."""
+        """The size in bytes of the larger version, which determines the consumed capacity."""
         return max(self.old.size if self.old else 0, self.new.size if self.new else 0)
 
 
@@ -205,8 +205,8 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
 
 
 class _WriteTransaction:
-    """The part of TransactWriteItems that runs inside the store's write transaction. It can be run again from the
-    start.
+    """The part of TransactWriteItems that runs inside the store's write transaction. If a table has changed, the whole
+    part is run again.
     """
 
     def __init__(
@@ -225,8 +225,8 @@ class _WriteTransaction:
         self._counted = options.detail != "NONE"
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
-        """Make the changes of all actions and return the response. If the request repeats an earlier one with the same
-        token, make no changes.
+        """Run all actions and return the response. If the request repeats an earlier request with the same token,
+        change nothing.
         """
         now = self._database.clock.now()
         token = self._token
@@ -268,7 +268,7 @@ class _WriteTransaction:
     def _needs_old(self, step: WriteStep) -> bool:
         """Return True if an action must read the stored version of its item.
 
-        This is not necessary for a put or delete without a condition if a write changes only the row of the item
+        A put or delete without a condition can omit this read if a write to the table changes only the row of the item
         (`Table.plain`) and the response does not contain the consumed capacity.
         """
         return (
@@ -299,12 +299,11 @@ class _WriteTransaction:
         return receipts
 
     def _repeated_receipts(self, sizes: Sequence[int]) -> dict[str, Receipt]:
-        """Return the capacity that a repeated request consumes. It is the capacity of transactional reads instead of
-        writes.
+        """Return the capacity that a repeated request consumes, which is that of transactional reads instead of writes.
 
-        `sizes` contains the size of each item as stored with the token of the first request. The sizes take replaced
-        items into account: a repeated request has the same parameters, so the first request also returned its capacity
-        and had to read these items.
+        `sizes` contains the sizes that were stored with the token of the first request, one for each action. Each of
+        them is the size of the larger version of an item. The first request had the same parameters, so it also
+        returned its consumed capacity and had to read the earlier versions.
         """
         receipts: dict[str, Receipt] = {}
         if not self._counted:
@@ -331,8 +330,8 @@ class _WriteTransaction:
 
 
 def _replace(transaction: Transaction, step: WriteStep, new: versions.Version | None) -> None:
-    """Put or delete a row without reading it. The table must be `plain`, so that a write changes only the row of the
-    item.
+    """Put or delete the row of an item without reading the earlier version. A write to the table must change only the
+    row of the item (see `Table.plain`).
     """
     if new is not None:
         transaction.put(step.table.tree, step.key, new.size, new.body)

@@ -111,10 +111,10 @@ def prepare(request: dict[str, Any], form: Form) -> actions.ItemUpdate:
 def _attributes(
     return_values: str, update: CompiledUpdate | None, version: versions.Version, form: Form
 ) -> dict[str, Any]:
-    """Return the response member Attributes. It contains all attributes of an item version or only the updated
-    attributes, depending on `return_values`.
+    """Return a dict with the response member Attributes, which contains all attributes of an item version or only the
+    updated attributes, depending on `return_values`.
 
-    The result is empty if only updated attributes are returned and the version has none of them.
+    If only updated attributes are requested and the version has none of them, the dict is empty.
     """
     if return_values.startswith("ALL"):
         return {"Attributes": form.from_body(version.body)}

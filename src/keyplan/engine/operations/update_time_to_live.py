@@ -1,5 +1,5 @@
-"""UpdateTimeToLive: enable or disable time to live, which deletes an item after the expiry time in one of its
-attributes.
+"""UpdateTimeToLive: enable or disable time to live, which deletes each item after the expiry time in the item's TTL
+attribute.
 """
 
 from __future__ import annotations

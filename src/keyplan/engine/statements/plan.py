@@ -56,7 +56,7 @@ class ReadStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """The queries of a SELECT statement in order, or a single scan."""
+    """The reads of a SELECT statement: queries in the order in which they run, or a single scan."""
 
     steps: tuple[ReadStep, ...]
     reverse: bool

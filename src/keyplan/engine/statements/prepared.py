@@ -97,8 +97,8 @@ def _check_result_names(paths: Sequence[PathTerm]) -> None:
 
 
 def result_name(path: PathTerm) -> str:
-    """Return the name of a selected path in the results: its last attribute name, followed by any list indexes after
-    that name.
+    """Return the name of a selected path in the results: the last attribute name in the path, followed by any list
+    indexes after that name. For example, the name of `a.b[0]` is `b[0]`.
     """
     last = max(position for position, part in enumerate(path.parts) if isinstance(part, str))
     return str(path.parts[last]) + "".join(f"[{part}]" for part in path.parts[last + 1 :])

@@ -176,7 +176,8 @@ def check_read_ranges(table: Table, prepared: PreparedStatement, statement: Sele
 
 
 def projection(table: Table, paths: Sequence[PathTerm]) -> Callable[[Item], Item]:
-    """Return a function that returns the selected paths of an item. `result_name` determines the names in the result.
+    """Return a function that returns the values at the selected paths of an item, under the names that `result_name`
+    returns. Missing values are omitted.
 
     Raises ValidationError if a path refers to a member inside a key attribute.
     """

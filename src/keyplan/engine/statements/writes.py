@@ -45,7 +45,7 @@ class StatementResult(NamedTuple):
 
 
 class LocatedAction(NamedTuple):
-    """The action of a writing statement with its table and stored key. It is valid until the table
+    """The action of a writing statement, with its table and stored key. The action must be located again if the table
     definition changes.
     """
 
@@ -65,7 +65,7 @@ class _MustBeNew(WriteCondition):
 
 
 class _IfExists(WriteCondition):
-    """A condition that is evaluated only if the item exists, and satisfied otherwise."""
+    """A condition that is satisfied if the item does not exist, and evaluated otherwise."""
 
     __slots__ = ()
 
@@ -93,8 +93,9 @@ def action(table: Table, prepared: PreparedStatement) -> actions.Action:
 
 
 def key_fault(table: Table, prepared: PreparedStatement) -> ValidationError | None:
-    """Return the error that becomes the cancellation reason if the key in a statement is invalid. Return None for a
-    valid key.
+    """Return the error that cancels the transaction if the key in a statement is invalid. Return None for a valid key.
+
+    For an empty key value in an INSERT, the result is also None, because that error is reported for the whole request.
     """
     statement = prepared.statement
     if isinstance(statement, InsertStatement):
