@@ -126,8 +126,9 @@ class Database:
     def answer(self, command: Command, request: dict[str, Any], form: Form) -> dict[str, Any]:
         """Check the structure of the request, run the operation and return its response.
 
-        Raises ServiceError where DynamoDB would return an error, StorageError if the database cannot be used, and
-        EngineClosedError if it is closed.
+        `form` is the form of requests and responses: JSON or Python values. Raises ServiceError where DynamoDB would
+        return an error, StorageError if the database cannot be used, and EngineClosedError after the database has been
+        closed.
         """
         _, _, quick_check, run = command
         quick_check(request, form.wire)

@@ -147,11 +147,11 @@ class Engine:
         return self._answer(command(operation), request, PYTHON)
 
     def prepared(self, operation: str) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
-        """Return a faster variant of `call` for requests whose structure is known to be valid.
+        """Return a function that runs `operation`, for requests whose structure is known to be valid.
 
-        For GetItem, the returned function omits the check of the request structure, which makes a read about 10%
-        faster. If the read fails for any reason, `call` checks the request and runs it again. For all other operations,
-        if faults are injected, or in a subclass that overrides `call`, the result is `call` itself.
+        For GetItem, the function omits the check of the request structure, which makes a read about 10% faster. If the
+        read fails, `call` checks the request and runs it again. For all other operations, if faults are injected, or in
+        a subclass that overrides `call`, this method returns `call` itself.
         """
         if operation != "GetItem" or self.faults is not None or type(self).call is not Engine.call:
             return self.call
@@ -221,15 +221,15 @@ class Engine:
 
     @property
     def needs_maintenance(self) -> bool:
-        """Whether injected faults delay index writes, or a table has time to live, a stream or
-        point-in-time recovery.
+        """Whether the database needs periodic maintenance, because injected faults delay index writes, or because a
+        table uses time to live, a stream or point-in-time recovery.
         """
         lagging = self.faults is not None and self.faults.lags
         return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.tables())
 
     def group(self) -> AbstractContextManager[None]:
-        """Return a context manager that commits all writes that this thread makes in the block in one transaction, at
-        the end of the block.
+        """Return a context manager that groups writes. All writes of the current thread in the `with` block are
+        committed in one transaction at the end of the block.
         """
         return self.store.group()
 

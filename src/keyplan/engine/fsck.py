@@ -164,8 +164,8 @@ class _TableCheck(Protocol):
 
 
 class _EntryCheck:
-    """Check of the index entries of each item and of the total number of entries. Entries with a delayed write are
-    ignored.
+    """Checks that each item has the correct index entries, and that the indexes do not contain other entries. Entries
+    for which a write is delayed are ignored.
     """
 
     def __init__(self, view: StoreView, table: Table) -> None:
@@ -190,7 +190,7 @@ class _EntryCheck:
 
 
 class _ExpiryCheck:
-    """Check of the time to live entry of each item and of the total number of these entries."""
+    """Checks that each item with an expiry time has a time to live entry, and that no other entries exist."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view
@@ -213,7 +213,7 @@ class _ExpiryCheck:
 
 
 class _CollectionCheck:
-    """Check of item collection sizes. The rows of an item collection must be consecutive."""
+    """Checks the stored sizes of item collections. The rows of an item collection must be added one after another."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view

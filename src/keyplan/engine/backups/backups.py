@@ -8,7 +8,7 @@ table with point-in-time recovery is deleted, the engine creates a system backup
 
     arn, name          ARN and name of the backup
     type               USER or SYSTEM
-    created_at         time of the rows in the backup
+    created_at         time as of which the rows are backed up
     ready_at           time until which the backup is CREATING; unknown until all rows are copied
     expires_at         time at which the backup expires, or None if it never expires
     description        the DescribeTable result for the table, without states and item counts
@@ -201,7 +201,9 @@ def is_restoring(database: Database, arn: str) -> bool:
 
 
 def table_of(document: Document) -> Table:
-    """Return the table definition in a backup, without indexes. This definition is sufficient to compute item keys."""
+    """Return the definition of the backed-up table, without its indexes. The definition is sufficient to compute the
+    stored keys of items.
+    """
     index_members = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
     description = {name: value for name, value in document["description"].items() if name not in index_members}
     return parse({"description": description, "tree": document["tree"], "index_trees": {}})

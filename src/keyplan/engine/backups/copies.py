@@ -55,8 +55,8 @@ last of its chunk.
 
 
 class PointInTime(NamedTuple):
-    """An earlier point in time as of which the rows of a table are copied, and the tree with the table's recovery
-    records.
+    """An earlier point in time, and the tree with the recovery records that are required to copy a table's rows as of
+    that time.
     """
 
     recovery: Recovery
@@ -105,7 +105,11 @@ def begin(
 
 
 def finish(database: Database, transaction: Transaction, owner: str) -> None:
-    """End the copy of an owner in a `Database.alter` transaction: delete its document and its unnecessary trees."""
+    """End the copy of an owner in a `Database.alter` transaction.
+
+    The copy's document and the trees that are not needed any longer are deleted. If the copy has a result document, the
+    totals are stored in that document.
+    """
     document = _find(transaction, owner)
     if document is None:
         return
@@ -139,7 +143,7 @@ def pending_owners(view: StoreView) -> list[str]:
 
 
 def is_reading(view: StoreView, tree: Tree) -> bool:
-    """Return True if a copy still needs the rows of a tree."""
+    """Return True if an unfinished copy still needs the rows of a tree."""
     return _reader(view, tree) is not None
 
 
@@ -187,8 +191,8 @@ def save_version(transaction: Transaction, tree: Tree, key: bytes, old: history.
 
 
 def preload_chunk(view: StoreView, owner: str) -> None:
-    """Load the pages with the rows of a copy's next chunk into memory, so that the transaction of `fill_chunk` is
-    short.
+    """Load the database pages that contain the next chunk of a copy into memory, so that the transaction of
+    `fill_chunk` does not wait for the disk.
     """
     document = _find(view, owner)
     if document is not None and document["done"] is not None:
@@ -196,9 +200,8 @@ def preload_chunk(view: StoreView, owner: str) -> None:
 
 
 def progress_text(view: StoreView, owner: str) -> str:
-    """Return the progress of a copy as text: a percentage, or a note about the last step.
-
-    In the last step, changes made after the requested time are removed from the copy.
+    """Return the progress of a copy as text: the percentage of copied rows or, in the last step, a note that later
+    changes are being reverted.
     """
     document = _find(view, owner)
     if document is None or document["done"] is None:

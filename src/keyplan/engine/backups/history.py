@@ -63,8 +63,8 @@ def earliest_s(recovery: Recovery, now: float) -> float:
     """Return the earliest time, in epoch seconds, to which the table can be restored.
 
     This is the time when recovery was enabled or the start of the recovery period, whichever is later. The value is
-    rounded down to whole seconds, because clients send timestamps in whole seconds. A restore to a time before recovery
-    was enabled, within the same second, returns the table as of the time when recovery was enabled.
+    rounded down to whole seconds, because clients send timestamps in whole seconds. A restore to the start of the
+    second in which recovery was enabled returns the table as of the time when recovery was enabled.
     """
     return float(math.floor(max(recovery.since_s, now - recovery.days * DAY_S)))
 
@@ -80,15 +80,16 @@ def rows_at(view: StoreView, table: Table, time_s: float, low: bytes = b"") -> I
 
 
 def changed_since(view: StoreView, recovery: Recovery, time_s: float, low: bytes = b"") -> Iterator[RecoveryRecord]:
-    """Yield each item that has changed since `time_s`, in its version as of that time, in key order, starting at the
-    key `low`.
+    """Yield, for each item that has changed since `time_s`, the version of the item as of that time. The items are in
+    key order, starting at the key `low`.
     """
     return first_records_after(view.span(recovery.tree, escape(low), None), time_s)
 
 
 def first_records_after(records: Iterable[Row], time_s: float) -> Iterator[RecoveryRecord]:
-    """Yield each item that has changed since `time_s`, in its version as of that time. `records` are recovery records,
-    sorted by key.
+    """Yield, for each item that has changed since `time_s`, the version of the item as of that time.
+
+    `records` are the stored recovery records, sorted by key.
     """
     last_key = None
     for record in map(_parse_record, records):

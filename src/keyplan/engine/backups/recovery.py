@@ -81,9 +81,8 @@ def describe(database: Database, table: Table) -> dict[str, Any]:
 
 
 def trim(database: Database) -> int:
-    """Remove unnecessary recovery records and expired backups.
-
-    Returns the total number of removed records and backups.
+    """Remove the obsolete recovery records of all tables and all expired backups. Return the total number of removed
+    records and backups.
     """
     database.catalog.reload(database.store.view())
     now = database.clock.now()

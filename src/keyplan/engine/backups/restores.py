@@ -49,8 +49,8 @@ class RestoreSource(NamedTuple):
 
 
 def check_target(database: Database, name: str) -> None:
-    """Raise TableAlreadyExistsError if a table with this name exists, or TableInUseError if it is still
-    being created.
+    """Raise TableInUseError if a table with this name is being created, and TableAlreadyExistsError if the table exists
+    in any other state.
     """
     existing = descriptions.find_existing(database, name)
     if existing is None:

@@ -63,7 +63,7 @@ def _create_trees(transaction: Transaction) -> Trees:
 
 
 class LaggingWriter:
-    """A writer for the index entries of one item, which delays each write."""
+    """A writer that delays all writes to the index entries of one item."""
 
     __slots__ = ("_due", "_item_key", "_transaction")
 
@@ -106,12 +106,14 @@ class LaggingWriter:
 
 
 def is_delayed(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
-    """Return True if a delayed write to the index entry with the key `entry` exists. The index is stored in `tree`."""
+    """Return True if a write to an index entry is delayed. `entry` is the key of the entry, and `tree` contains the
+    index.
+    """
     return trees is not None and view.point(trees.latest, _LATEST.pack(tree.number) + entry) is not None
 
 
 def delayed_entries(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
-    """Yield the keys of the index entries for which a write is delayed. The index is stored in `tree`."""
+    """Yield the keys of the index entries for which a write is delayed. `tree` contains the index."""
     if trees is not None:
         low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
         for key, _, _ in view.span(trees.latest, low, high):
@@ -119,7 +121,9 @@ def delayed_entries(view: StoreView, trees: Trees | None, tree: Tree) -> Iterato
 
 
 def visible_entries(view: StoreView, trees: Trees | None, tree: Tree) -> int:
-    """Return the number of existing index entries for which a write is delayed. The index is stored in `tree`."""
+    """Return the number of index entries that exist in the index although a write to them is delayed. `tree` contains
+    the index.
+    """
     return sum(view.point(tree, entry) is not None for entry in delayed_entries(view, trees, tree))
 
 

@@ -115,7 +115,7 @@ class _WindowLoad:
         self._random = random_source
 
     def add(self, key: bytes, now: float) -> None:
-        """Count one request, and sample its key for the current half of the time window."""
+        """Count one request, and add its key to the random sample for the current half of the time window."""
         half = int(now - self.since >= LOAD_WINDOW_S / 2)
         sample = self.samples[half]
         self._request_counts[half] += 1

@@ -154,7 +154,9 @@ class StaleReadView:
         return self._view.totals(tree, low, high)
 
     def count_part(self, tree: Tree, last: int) -> tuple[int, int, int, bool]:
-        """Count the next batch of rows after row number `last`. The result is documented in `StoreView.count_part`."""
+        """Count the next batch of rows after row number `last`. The returned tuple is documented in
+        `StoreView.count_part`.
+        """
         return self._view.count_part(tree, last)
 
     def newest(self, tree: Tree) -> int:

@@ -104,8 +104,8 @@ class Combiner:
         _wake_batch(call)
 
     def _pass_lead(self, call: CombinedCall) -> None:
-        """If the thread of `call` is the leader, make the first thread in the queue the leader. The caller must
-        hold the mutex.
+        """If the thread of `call` is the leader, end its lead and make the first thread in the queue, if any, the
+        leader. The caller must hold the mutex.
         """
         has_calls = bool(self._queue)
         if call.is_leader:

@@ -29,7 +29,7 @@ class Store(Protocol):
 
 
 class ForkedConnection:
-    """A replacement for a connection in a child process. Every use of it raises EngineClosedError."""
+    """A replacement for a connection in a child process. Any use of the replacement raises EngineClosedError."""
 
     def __init__(self, path: str) -> None:
         self.path = path

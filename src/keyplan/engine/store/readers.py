@@ -51,7 +51,7 @@ memory.
 
 
 def remaining_bounds(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
-    """Return the bounds of the rest of a range, low <= key < high, after the row with the key `last`.
+    """Return the bounds of the part of the range low <= key < high that remains after the row with the key `last`.
 
     `reverse` is True if the range is read in descending key order.
     """
@@ -165,10 +165,10 @@ class ConnectionReader:
 
 
 class ConnectionWriter(ConnectionReader):
-    """Reads and writes of the current transaction, which use the write connection."""
+    """Reads and writes in the current transaction, through the write connection."""
 
     has_foreign_commit = False
-    """Whether another connection has committed since this flag was set to False."""
+    """Whether another connection has committed since this flag was set to False. `Catalog.check` resets the flag."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
@@ -452,7 +452,9 @@ class Mapping:
 
 
 class BorrowingReader(ConnectionReader):
-    """Reads of one thread, which use the write connection if they are short and this thread was the last to write."""
+    """A reader for one thread. If the thread was the last to write, short reads use the write connection. All other
+    reads use the reader's own connection.
+    """
 
     def __init__(
         self, connection: apsw.Connection, writer: ConnectionWriter, lock: threading.RLock, mapping: Mapping

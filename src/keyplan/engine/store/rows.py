@@ -79,8 +79,8 @@ class Transaction(StoreView, Protocol):
     """Reads and writes of one transaction, which has exclusive access to the database."""
 
     has_foreign_commit: bool
-    """Whether another process or connection has committed since this flag was set to False. Code that reads the flag
-    resets it.
+    """Whether another process or connection has committed since this flag was set to False. `Catalog.check` resets the
+    flag.
     """
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:

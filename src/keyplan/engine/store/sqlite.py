@@ -80,10 +80,11 @@ class SqliteStore:
     # Writes.
 
     def write(self, callback: Callable[[Transaction], T], *, raises_early: bool = False) -> T:
-        """Run `callback` in one transaction and commit it, or roll back if it raises an exception.
+        """Run `callback` in a transaction and return its result. Commit the transaction, or roll it back if the
+        callback raises an exception.
 
-        Set `raises_early` to True if the callback never raises an exception after its first write. In a group, it then
-        runs without a savepoint, so an SQLite error during the callback makes the whole group fail.
+        Set `raises_early` to True if the callback never raises an exception after its first write. A callback in a
+        group then runs without a savepoint, so an SQLite error makes the whole group fail.
         """
         if self._group_thread == threading.get_ident():
             return self._write_in_group(callback, raises_early)
@@ -143,7 +144,9 @@ class SqliteStore:
 
     @contextmanager
     def group(self) -> Iterator[None]:
-        """Commit all writes that this thread makes in the block in one transaction, at the end of the block."""
+        """Group all writes of the current thread in the `with` block, and commit them in one transaction at the end of
+        the block.
+        """
         if self.in_memory or self._group_thread == threading.get_ident():
             yield
             return
@@ -269,7 +272,9 @@ class SqliteStore:
                 call.error = error
 
     def _settle_batch(self, calls: list[CombinedCall], commit: int) -> None:
-        """Wait until the commit with the number `commit` is on disk. If the disk fails, all calls of the batch fail."""
+        """Wait until the commit with the number `commit` is on disk. If the disk fails, store the error in all calls of
+        the batch.
+        """
         if self.sync is None or all(call.error is not None for call in calls):
             return
         try:

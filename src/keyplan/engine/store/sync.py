@@ -29,7 +29,7 @@ MIN_PIECE_BYTES, MAX_PIECE_BYTES = 256 * 1024, 1024 * 1024
 
 
 class LogSync:
-    """A counter of a database's commits, with a method that waits until a given commit has been synced to disk."""
+    """Waits until commits have been synced to disk. Commits are identified by their consecutive numbers."""
 
     def __init__(self, path: str) -> None:
         self._path = path

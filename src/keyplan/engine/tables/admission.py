@@ -20,7 +20,7 @@ ON_DEMAND = "on-demand"
 
 
 def check_state(table: Table, now: float) -> None:
-    """Raise ResourceInUseError while the table is being created or deleted."""
+    """Raise ResourceInUseError if the table is being created or deleted at the time `now`."""
     state = descriptions.status(table, now)
     if state == "CREATING":
         raise ResourceInUseError(messages.being_created(table.name))
@@ -73,7 +73,7 @@ def _check_indexes(table: Table, change_kind: str, deleted_index: str | None, no
 
 
 def check_index_change(table: Table, index: str, now: float) -> None:
-    """Raise ResourceInUseError while the index is being created, updated or deleted."""
+    """Raise ResourceInUseError if the index is being created, updated or deleted at the time `now`."""
     if index not in table.indexes:
         if any(entry["IndexName"] == index for entry in descriptions.deleting_indexes(table.document, now)):
             raise ResourceInUseError(messages.index_state("deleted", table.name, index))

@@ -78,7 +78,7 @@ class Expiry:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The enabled stream of a table."""
+    """The enabled stream of a table: its ARN, label, view type, log of records, and number of shards."""
 
     arn: str
     label: str
@@ -116,7 +116,7 @@ class Table:
     stream: Stream | None
     recovery: Recovery | None
     copies: tuple[Tree, ...]
-    """Trees in which writes save earlier versions of items while copies of the table are unfinished."""
+    """The trees in which writes save earlier versions of items for unfinished copies of the table."""
     ready_at: float
     """The time in epoch seconds when the table becomes ACTIVE, or 0 if it is already ACTIVE.
 
@@ -264,7 +264,7 @@ def table_name(name_or_arn: str) -> str:
 class Catalog:
     """A cache of the table definitions in the store.
 
-    The cache also contains the number of catalog changes that it includes, which shows whether it is outdated.
+    The cache also stores the number of catalog changes that it includes, so that an outdated cache can be detected.
     `reads_old_versions` is True if each write must first read the item's earlier version. In this case, `Table.plain`
     and `Table.blind`, which allow writes to omit this read, are False for all tables.
     """
@@ -309,8 +309,8 @@ class Catalog:
         return self._tables.get(table_name(name))
 
     def steady(self, name: str) -> Table | None:
-        """Return the table if it is ready and its state can change only through a change to the catalog, not by the
-        passing of time. Otherwise, return None.
+        """Return the table with this name if it is ready for item operations and stays ready until the catalog changes.
+        Otherwise, return None.
         """
         return self._steady.get(name)
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 PENDING = 0.0
-"""A time before the end of every state. The response to a change describes the table as of this time, so that it shows
-a state such as UPDATING, as in DynamoDB.
+"""A time at which every recorded change is still in progress. The response to a change describes the table as of this
+time, so that it shows a state such as UPDATING, as in DynamoDB.
 """
 
 CAPACITY, STREAM, CLASS, INDEXES = "capacity", "stream", "class", "indexes"
@@ -126,7 +126,7 @@ def index_status(table: Table, name: str, time_s: float) -> str:
 
 
 def allocated_at(document: dict[str, Any], index: str) -> float:
-    """Return the time until which the resources for a new index are being allocated, or PENDING if they are
+    """Return the time at which the resources for a new index will have been allocated, or PENDING if they are already
     allocated.
     """
     for change in document.get("changes", ()):

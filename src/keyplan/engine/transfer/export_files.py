@@ -97,9 +97,7 @@ def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, ol
 
 @dataclass
 class ExportTotals:
-    """The totals of an export's data files: the item count and the billed bytes. It also contains a manifest line for
-    each file.
-    """
+    """The totals of an export: the number of items and the billed bytes, and a manifest line for each data file."""
 
     items: int = 0
     size: int = 0
@@ -182,7 +180,7 @@ class _DataFiles:
 
 class GzipWriter:
     """A writer that compresses lines with gzip and writes them to a file in blocks. `uncompressed_bytes` is the number
-    of uncompressed bytes so far.
+    of bytes that have been added, before compression.
     """
 
     def __init__(self, file: BinaryIO) -> None:

@@ -2,8 +2,8 @@
 
 A full export contains the items of a table as of one point in time. An incremental export contains the changes to the
 items that were written in a given period. For both, the records of point-in-time recovery are read in chunks, so that
-writers can continue and memory use is bounded. An export can be restricted by a key condition, a filter and a
-projection, as in a query, but across the whole table. Each of them is optional.
+writers can continue and memory use is bounded. An optional key condition, filter and projection select the exported
+items and attributes, as in a query, but across the whole table.
 
 Sources: developer guide, "DynamoDB data export to Amazon S3: how it works" and "DynamoDB table export output format";
 API reference, FilterSpecification.
@@ -141,8 +141,8 @@ def _items(database: Database, document: Document, progress: Progress) -> Iterat
 
 
 def _next_chunk(rows: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
-    """Return the next chunk of rows. It has up to CHUNK_ROWS rows and ends with the row at which the total size reaches
-    CHUNK_BYTES.
+    """Return the next chunk of rows. A chunk has up to CHUNK_ROWS rows and ends with the row at which the total size
+    reaches CHUNK_BYTES.
 
     `bytes_of` returns the size of a row in bytes.
     """
@@ -169,8 +169,10 @@ def _change_bytes(change: history.RecordedChange) -> int:
 
 
 def _changes(database: Database, document: Document, progress: Progress) -> Iterator[Line]:
-    """Yield the lines of an incremental export: all items that were written in its period. The period includes its
-    start but not its end.
+    """Yield the lines of an incremental export, one for each item that was written in the export period. The period
+    includes its start but not its end.
+
+    An item that was created and deleted in the period has no line.
     """
     from_s, to_s = document["period_s"]
     has_both_images = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES

@@ -70,7 +70,7 @@ class CsvOptions:
 
 @dataclass
 class ByteCount:
-    """A counter of uncompressed bytes that have been read from a file or for a CSV row."""
+    """A mutable counter for the uncompressed bytes that have been read from a file, or for the bytes of a CSV row."""
 
     size: int = 0
 

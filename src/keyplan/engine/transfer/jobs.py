@@ -64,7 +64,7 @@ def new_arn(database: Database, kind: str, table_arn: str, now_ms: int) -> str:
 
 
 def all_jobs(view: StoreView, kind: str) -> list[Document]:
-    """Return the documents of all exports or imports, depending on `kind`, sorted by ARN."""
+    """Return the documents of all exports or all imports, sorted by ARN. `kind` is "export" or "import"."""
     return [orjson.loads(body) for _, body in view.documents(f"{kind}:")]
 
 
@@ -88,8 +88,8 @@ def begin(transaction: Transaction, document: Document, now: float) -> Document:
 
 
 def _purge(transaction: Transaction, kind: str, now: float) -> None:
-    """Delete the documents of exports or imports, depending on `kind`, that were completed too long ago to
-    be listed.
+    """Delete the documents of completed exports or imports that started too long ago to be listed. `kind` is "export"
+    or "import".
     """
     for document in all_jobs(transaction, kind):
         if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_RETENTION_S <= now:
@@ -187,8 +187,8 @@ order of their sort keys.
 
 
 def list_jobs(database: Database, kind: str) -> list[Document]:
-    """Return the exports or imports, depending on `kind`, that ListExports or ListImports can return. If one of them is
-    in progress, wake the background thread.
+    """Return the exports or imports that ListExports or ListImports can return. `kind` is "export" or "import". If a
+    job is in progress, wake the background thread.
     """
     jobs = all_jobs(database.store.view(), kind)
     if any(status_of(document) == IN_PROGRESS for document in jobs):
@@ -198,8 +198,8 @@ def list_jobs(database: Database, kind: str) -> list[Document]:
 
 
 def find_listed_job(database: Database, kind: str, arn: str) -> Document | None:
-    """Return the export or import with this ARN, or None if it is not listed. If it is in progress, wake the background
-    thread.
+    """Return the export or import with this ARN, or None if it does not exist. If the job is in progress, wake the
+    background thread.
     """
     document = find(database.store.view(), kind, arn)
     if document is not None and status_of(document) == IN_PROGRESS:
@@ -210,8 +210,8 @@ def find_listed_job(database: Database, kind: str, arn: str) -> Document | None:
 def page(
     documents: list[Document], kind: str, order: Order, *, size: int | None, token: str | None
 ) -> tuple[list[Document], str | None]:
-    """Return a page of up to `size` exports or imports, in descending order, and the token for the next page, or None
-    on the last page.
+    """Return a page of up to `size` exports or imports, in descending order, and the token for the next page. The token
+    is None on the last page.
 
     Raises ValidationError if the given `token` is invalid.
     """
