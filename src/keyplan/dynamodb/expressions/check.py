@@ -87,14 +87,14 @@ class CheckPlan:
         raise AlwaysRefusedError
 
     def name(self, path: Path) -> None:
-        """Call `fail` unless all name placeholders in a path are defined."""
+        """Check that all name placeholders in a path are defined. Otherwise, call `fail`."""
         undefined = self.names.undefined(path)
         if undefined is not None:
             self.fail(messages.name_undefined(undefined))
 
     def path(self, path: Path) -> ResolvedPath:
-        """Return the resolved path. Call `fail` unless the path has at most 32 elements and its placeholders are
-        defined.
+        """Return a path with its placeholders replaced by names. If a placeholder is undefined or the path has more
+        than 32 elements, call `fail`.
         """
         self.name(path)
         if len(path.parts) > limits.NESTING_LEVELS:

@@ -98,9 +98,9 @@ class CompiledProjection:
 class CompiledUpdate(_CheckedExpression):
     """A compiled update.
 
-    `attributes` are the top-level attributes and `paths` the document paths that the update changes. `paths_read` are
-    the paths that it reads or changes. `updated(item)` returns the part of an item that ReturnValues UPDATED_OLD and
-    UPDATED_NEW include.
+    The update changes the top-level attributes in `attributes`, at the document paths in `paths`. It reads or changes
+    the paths in `paths_read`. `updated(item)` returns the part of an item that responses contain for the ReturnValues
+    UPDATED_OLD and UPDATED_NEW.
     """
 
     paths: tuple[ResolvedPath, ...]
@@ -109,14 +109,15 @@ class CompiledUpdate(_CheckedExpression):
     branches: dict[str, Branch]
     charge: Charge = _NO_CHARGE
     sources: tuple[tuple[str, str], ...] = ()
-    """Pairs of a top-level attribute and the type of its new value, or the value placeholder that determines this type.
+    """Pairs of the name of a top-level attribute and the type of its new value. If the type depends on a value in the
+    request, the value's placeholder replaces the type.
 
-    Attributes whose new type depends on the item are not included.
+    Attributes whose new type depends on the item are omitted.
     """
 
     def assigned(self, values: Values | None) -> list[tuple[str, str]]:
-        """Return pairs of a top-level attribute and the type of its new value. Attributes whose new type depends on the
-        item are not included.
+        """Return pairs of the name of a top-level attribute and the type of its new value. Attributes whose new type
+        depends on the item are omitted.
         """
         values_given = _NO_VALUES if values is None else values
         return [
@@ -136,8 +137,8 @@ class CompiledUpdate(_CheckedExpression):
 
 @dataclass(frozen=True, slots=True)
 class KeyCondition(_CheckedExpression):
-    """A compiled key condition. `problem` is the error message if the condition does not have the form of a key
-    condition.
+    """A compiled key condition. If the condition does not have the form of a key condition, `problem` is the error
+    message. Otherwise, `problem` is None.
     """
 
     terms: dict[str, KeyTerm]
@@ -217,7 +218,9 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> CompiledC
 
 
 def _failing_test(plan: CheckPlan) -> Test:
-    """Return a test for a condition that fails a check in every request. The test raises the error of that check."""
+    """Return a test for a condition that fails a check in every request. Each call of the test raises the error of that
+    check.
+    """
     steps = tuple(plan.steps)
 
     def test(_item: Item, values: Values) -> bool:

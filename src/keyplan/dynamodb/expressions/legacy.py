@@ -195,8 +195,10 @@ class LegacyKeyCondition:
     arguments: dict[str, tuple[AttributeValue, ...]]
 
     def indexable_arguments(self, name: str) -> tuple[AttributeValue, ...]:
-        """Return the values with which a key attribute is compared. Return an empty tuple if key conditions do not
-        support the comparison operator.
+        """Return the values that the condition on the attribute `name` compares the attribute with.
+
+        Return an empty tuple if the attribute has no condition, or if key conditions do not support the comparison
+        operator.
         """
         return self.arguments[name] if self.operators.get(name) in _KEY_OPERATORS else ()
 

@@ -19,7 +19,9 @@ _UNSIZED = frozenset({"N", "BOOL", "NULL"})
 
 
 def compile_path(path: ResolvedPath) -> Get:
-    """Return a closure that reads the value at a document path."""
+    """Return a closure that reads the value at a document path of an item. The closure returns None if the path does
+    not exist in the item.
+    """
     first, rest = path[0], path[1:]
     assert isinstance(first, str)
     if not rest:
@@ -135,7 +137,7 @@ def _project_members(members: dict[str, AttributeValue], tree: _Tree) -> dict[st
 
 
 def _project_value(value: AttributeValue, tree: _Tree) -> AttributeValue | None:
-    """Return those parts of a value that a tree of paths selects, or None if none of the paths exist in the value."""
+    """Return the parts of a value that a tree of paths selects, or None if none of the paths exists in the value."""
     if "M" in value:
         members = _project_members(value["M"], tree)
         return {"M": members} if members else None

@@ -1,5 +1,5 @@
-"""Compilation of checked updates into closures that compute the new item. The module also computes the size charge of
-an update and the types that it assigns.
+"""Compilation of checked updates into closures that compute the new item. The module also computes the size that
+DynamoDB charges for an update, and the types of the assigned values.
 
 Every action reads the item as it was before the update. The new item is a new dict, in which only documents on changed
 paths are copied. List indexes refer to the list before the update. After all actions, the gaps of removed elements are
@@ -57,7 +57,7 @@ class Branch:
 
 
 def compile_branches(update: Update, names: Names) -> dict[str, Branch]:
-    """Map the name of each top-level attribute that an update changes to the change."""
+    """Compile an update to a dict that maps the name of each changed top-level attribute to its change."""
     root = Branch()
     for action in actions_of(update):
         branch = root
@@ -342,11 +342,11 @@ def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
 
 
 def sources_of(actions: Iterable[Action], names: Names) -> tuple[tuple[str, str], ...]:
-    """Return pairs of a top-level attribute and the type of its new value, or the value placeholder that determines
-    this type.
+    """Return pairs of the name of a top-level attribute and the type of its new value. If the type depends on a value
+    in the request, the value's placeholder replaces the type.
 
-    Attributes whose new type depends on the item are not included. DynamoDB checks these types before it reads the
-    item, because an index key must not change its type.
+    Attributes whose new type depends on the item are omitted. DynamoDB checks these types before it reads the item,
+    because an index key must not change its type.
     """
     sources: list[tuple[str, str]] = []
     for action in actions:

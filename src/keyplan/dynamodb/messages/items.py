@@ -185,7 +185,7 @@ OTHER_PARAMETERS = (
 
 
 def cancelled(codes: Iterable[str]) -> str:
-    """Return the message for a cancelled transaction. It lists the reason codes of all actions, in order."""
+    """Return the message for a cancelled transaction, which lists the reason codes of all actions in order."""
     return f"Transaction cancelled, please refer cancellation reasons for specific reasons [{', '.join(codes)}]"
 
 

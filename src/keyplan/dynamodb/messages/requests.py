@@ -88,8 +88,8 @@ def detected(faults: Sequence[str]) -> str:
 
 
 def enveloped(message: str) -> str:
-    """Add to a message the prefix that PutItem, UpdateItem and DeleteItem use for errors that are found before the
-    table is read.
+    """Return the message with the prefix that PutItem, UpdateItem and DeleteItem add to errors that are found before
+    the table is read. A message that already has such a prefix is returned unchanged.
     """
     return message if _DETECTED.match(message) else ENVELOPE + message
 

@@ -130,9 +130,8 @@ Term: TypeAlias = (
 
 
 def is_test(term: Term) -> bool:
-    """Return True if a term is a condition.
-
-    Function calls are excluded, because the functions are unknown at this stage.
+    """Return True if a term is a condition. The result for a function call is False, because the functions are unknown
+    at this stage.
     """
     if isinstance(term, Infix):
         return term.operator in COMPARISONS
@@ -159,7 +158,8 @@ class Ordering:
 class SelectStatement:
     """A SELECT statement.
 
-    `columns` are the selected columns, or None for all attributes. `call` is the first function call among the columns.
+    `columns` are the selected columns, or None for all attributes. `call` is the first function call among the columns,
+    or None if the columns do not contain a call.
     """
 
     source: FromClause

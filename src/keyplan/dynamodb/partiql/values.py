@@ -17,7 +17,7 @@ from keyplan.errors import ValidationError
 
 
 class StatementValues:
-    """Converter of the terms of a statement to attribute values."""
+    """Converts the terms of a statement to attribute values."""
 
     def __init__(self, parameters: Sequence[AttributeValue], expected: int) -> None:
         """Store the parameters of the request, which must be canonical attribute values.
@@ -76,8 +76,8 @@ class StatementValues:
         return members
 
     def item(self, struct: Struct) -> dict[str, AttributeValue]:
-        """Return the item that a map literal represents. In error messages, the path of each attribute
-        value is `root`.
+        """Return the item that a map literal represents. Error messages show `root` as the path of each of its
+        attribute values.
         """
         return self._members(struct, lambda _name: "root", "root", 0)
 

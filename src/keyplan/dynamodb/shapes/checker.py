@@ -280,7 +280,7 @@ def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # 
 
 
 def late_check(shape: Structure) -> Callable[[Callable[[Request, Form], T]], Callable[[Request, Form], T]]:
-    """Decorate a function that converts a request to canonical values and has no other effect.
+    """Return a decorator for a function that converts a request to canonical values and has no other effect.
 
     If the function raises an exception, a member that is marked `late` may be invalid. The whole request is then
     checked against the shape, which raises DynamoDB's error or converts values as DynamoDB does. If this check raises

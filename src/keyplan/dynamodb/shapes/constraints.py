@@ -280,8 +280,8 @@ def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield a pair for each length or range constraint that a value violates: the text of the constraint, and False,
-    because it is not an enum constraint.
+    """Yield the length and range constraints that a value violates. Each result is a pair of the constraint's text and
+    False, because it is not an enum constraint.
     """
     if isinstance(shape, Integer | Long):
         if shape.min is not None and content < shape.min:
@@ -296,8 +296,8 @@ def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _lengths(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield a pair for each length constraint that a value violates: the text of the constraint, and False, because it
-    is not an enum constraint.
+    """Yield the length constraints that a value violates. Each result is a pair of the constraint's text and False,
+    because it is not an enum constraint.
 
     A table ARN has no length limits.
     """
@@ -323,16 +323,16 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield one pair if a string does not match its pattern: the text of the constraint, and False, because it is not
-    an enum constraint.
+    """Yield the pattern constraint of a string if the string does not match the pattern. The result is a pair of the
+    constraint's text and False, because it is not an enum constraint.
     """
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
 
 
 def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield a pair for each constraint that a table name or ARN violates: the text of the constraint, and False,
-    because it is not an enum constraint.
+    """Yield the constraints that a table name or ARN violates. Each result is a pair of the constraint's text and
+    False, because it is not an enum constraint.
 
     The pattern comes before the length. An empty name violates only the length constraint.
     """

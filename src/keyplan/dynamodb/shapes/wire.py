@@ -76,10 +76,10 @@ def check_types(shape: Structure, request: Any, wire: bool) -> None:
 
 
 class _TypeChecker:
-    """A check of the types in one request.
+    """Checks the types in one request.
 
-    In its methods, `name` is the name of the checked member, and `field` is True for a member of a structure, and False
-    for a member of a list or map.
+    In the methods, `name` is the name of the checked member. `field` is True for a member of a structure, and False for
+    a member of a list or map.
     """
 
     def __init__(self, wire: bool) -> None:

@@ -33,7 +33,9 @@ class _EmptyNestedNameError(ValidationError):
 
 
 _is_ascii = str.isascii
-"""The function `str.isascii`. Unlike a call to the method of a value, it raises TypeError for bytes."""
+"""The function `str.isascii`. Unlike the method call `text.isascii()`, the function raises TypeError if `text` is a
+bytes object.
+"""
 
 
 def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:

@@ -54,7 +54,9 @@ def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes
 
 
 class Form(Protocol):
-    """One of the two forms of responses: JSON text or Python values."""
+    """The form of a request and its response: JSON, in which binary values are base64 text, or Python values, in which
+    binary values are bytes. `wire` is True for JSON.
+    """
 
     wire: bool
 
@@ -64,7 +66,8 @@ class Form(Protocol):
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
         """Return the stored items as a list, in the form that responses contain.
 
-        `bodies` are the stored bodies of the items. `decoded` are the decoded items, if they are available.
+        `bodies` are the stored bodies of the items. If the items have already been decoded, pass them as `decoded`, so
+        that they are not decoded again.
         """
 
     def item(self, item: Item) -> Any:

@@ -77,7 +77,7 @@ def escape(part: bytes) -> bytes:
 
 
 def partition_prefix(part: bytes) -> bytes:
-    """Return the prefix of all stored keys in a partition."""
+    """Return the common prefix of all stored keys in a partition. `part` is the partition part of these keys."""
     digest: bytes = md5(_HASH_SALT + part).digest()  # noqa: S324 - distributes keys, not for security
     return digest[:HASH_BYTES] + len(part).to_bytes(2, "big") + part
 
@@ -103,7 +103,7 @@ def strip_terminator(part: bytes) -> bytes:
 
 
 def join_parts(parts: Iterable[bytes]) -> bytes:
-    """Return several key attributes as a single part of a key, in which each attribute is escaped."""
+    """Join the encoded values of several key attributes to a single part of a key, in which each value is escaped."""
     return b"".join(map(escape, parts))
 
 
