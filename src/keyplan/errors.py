@@ -12,8 +12,8 @@
         ├── ValidationError                and one class for every other code, below
 
 The server sends a ServiceError to its client. `code` is the short name that SDKs show, and `namespace` is the prefix of
-`__type`. `status` is the HTTP status, and `retryable` tells SDKs whether to retry. `members` contains the other members
-of the response.
+`__type`. `status` is the HTTP status, and `retryable` is True if SDKs should retry the request. `members` contains the
+other members of the response.
 
 Source: developer guide, "Error handling with DynamoDB"; the namespaces are those in the service's responses.
 """
@@ -173,7 +173,7 @@ class TableAlreadyExistsError(ServiceError):
 
 
 class TableInUseError(ServiceError):
-    """Raised if the target table of a restore is being created or deleted."""
+    """Raised if the target table of a restore is still being created."""
 
     code = "TableInUseException"
 

@@ -1,7 +1,8 @@
-"""The limits of DynamoDB, with the unit in each name and the source in a comment.
+"""The limits of DynamoDB. Each name contains the unit, and the comment above each group of limits names the source.
 
-Sources, as of November 2026: developer guide "Quotas in Amazon DynamoDB" (quotas), "Constraints" (constraints), the API
-reference (api), and the named pages. KB and MB are powers of two.
+Sources, as of November 2026: developer guide, "Quotas in Amazon DynamoDB" (in comments: quotas) and "Constraints" (in
+comments: constraints); API reference (in comments: api); and the pages that the comments name. KB and MB are powers of
+two.
 """
 
 from __future__ import annotations

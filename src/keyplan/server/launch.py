@@ -74,7 +74,7 @@ async def _serve(
 
 
 class _LazyPages:
-    """A server for browsers that is created only when the first browser connects.
+    """Creates the server for browsers only when the first browser connects.
 
     Most servers never receive connections from browsers.
     """
@@ -140,8 +140,8 @@ def launch(
 
     `credentials` is the path of a file with access keys, and `buckets` is the folder for S3 buckets. `print_line` is
     called with each line of output. `prepare` is called with the engine before any client connects. `hints` returns
-    additional lines to print, given the server's URL. `pages` creates the server for browsers, which passes requests
-    for unknown paths to the given application.
+    additional lines to print, given the server's URL. `pages` is called with the engine and the DynamoDB application,
+    and creates the server for browsers. That server passes requests for unknown paths to the application.
     """
     signatures = load_signatures(credentials)
     if signatures is None and not force_open and not is_loopback(host):

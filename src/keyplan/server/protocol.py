@@ -64,7 +64,7 @@ class ServedEngine(Protocol):
 
     @property
     def operations(self) -> frozenset[str]:
-        """Return the names of the operations that the engine supports."""
+        """The names of the operations that the engine supports."""
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Run a request, given as parsed JSON, and return its response. Raises ServiceError where DynamoDB would return
@@ -73,10 +73,12 @@ class ServedEngine(Protocol):
 
     @property
     def waits_for_disk(self) -> bool:
-        """Return True if commits are written to disk before they are acknowledged."""
+        """Whether commits are written to disk before they are acknowledged."""
 
     def group(self) -> AbstractContextManager[Any]:
-        """Return a context manager that commits all writes in the block together when the block ends."""
+        """Return a context manager that groups writes. All writes in the `with` block are committed together at the end
+        of the block.
+        """
 
 
 class ProtocolCall(NamedTuple):
@@ -154,7 +156,7 @@ class DynamoDBProtocol:
         return ProtocolCall(operation, parsed, content_type, headers)
 
     def finish(self, job: ProtocolCall | Answer) -> Answer:
-        """Return the response for a result of `read`. If the result is a call, run it first."""
+        """Return the response for `job`, a result of `read`. If `job` is a call, run the call first."""
         return self.render(job, self.run(job)) if isinstance(job, ProtocolCall) else job
 
     def run(self, call: ProtocolCall) -> dict[str, Any] | Exception:

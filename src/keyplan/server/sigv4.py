@@ -1,4 +1,4 @@
-"""Functions and classes that check AWS Signature Version 4.
+"""Checks of AWS Signature Version 4 signatures.
 
 `FormatChecker` requires only that a signature is complete, for local servers whose clients sign with arbitrary keys.
 `SignatureVerifier` recomputes the signature with the known keys. Both use DynamoDB's error messages and its order of
@@ -319,7 +319,9 @@ def canonical_request(request: Request, signature: Signature) -> bytes:
 
 
 def _canonical_path(path: bytes) -> str:
-    """Return the path in normalized form. It is URL-encoded once more, in addition to the client's own encoding."""
+    """Return the path in canonical form: normalized, and URL-encoded once more in addition to the client's own
+    encoding.
+    """
     segments: list[bytes] = []
     for part in path.split(b"/"):
         if part == b"..":

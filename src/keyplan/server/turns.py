@@ -30,7 +30,9 @@ MAX_EMPTY_POLLS = 4  # polls without new requests, after which a turn starts
 
 
 class TurnQueue(Protocol):
-    """A queue of requests from one connection or ASGI request. It receives the responses."""
+    """The interface of a queue that contains the requests of one connection or ASGI request and receives
+    the responses.
+    """
 
     jobs: deque[Job]
     queued: bool  # True if the queue is waiting for a turn
@@ -41,14 +43,14 @@ class TurnQueue(Protocol):
 
 
 Job: TypeAlias = ProtocolCall | Answer | Request
-"""A call to run, a response to send, or a request that is parsed later because the waiting requests are
-already large.
+"""An entry of a queue: a call to run, a response to send, or an unparsed request. Requests are parsed later if the
+waiting requests are already large.
 """
 Entry: TypeAlias = tuple[TurnQueue, ProtocolCall | Answer]
 
 
 class Turns:
-    """All queues with waiting requests, which are processed once per iteration of the event loop."""
+    """Processes the requests of all queues, once per iteration of the event loop."""
 
     def __init__(self, protocol: DynamoDBProtocol, loop: asyncio.AbstractEventLoop) -> None:
         self._protocol = protocol
