@@ -25,7 +25,7 @@ INVALID_DECLARATION = _rule(
     "error",
     """Declaration is invalid
 
-    Finds declarations that raise an error when the module is imported and whose error has no rule of its own. Examples
+    Finds declarations that raise an error when the module is imported and whose error no other rule describes. Examples
     are a misspelled option, a pattern body that returns nothing, and an f-string around a parameter. Declarations that
     use the invalid declaration are skipped. The finding cannot be excluded with `--select` or `--ignore`.
 
