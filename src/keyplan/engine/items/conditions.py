@@ -85,7 +85,8 @@ def older_wording(error: ValidationError) -> str:
 def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
     """Return the condition of a PutItem or DeleteItem request, or None if the request has no condition.
 
-    Such requests do not contain any other expression.
+    The condition is the only expression of such a request. Therefore, ValidationError is also raised if the condition
+    does not use all placeholders of the request.
     """
     text = request.get("ConditionExpression")
     if text is None:

@@ -38,8 +38,9 @@ def split_expiry_key(stored_key: bytes) -> tuple[int, bytes]:
 
 
 def span(low: int, high: int) -> tuple[bytes, bytes]:
-    """Return the range of the stored keys of expiry entries with low <= time < high: the lowest key and the upper bound
-    (exclusive).
+    """Return the range of stored keys that contains all expiry entries with low <= expiry time < high.
+
+    The range is a pair of the lowest key and an upper bound, which is exclusive.
     """
     return low.to_bytes(_TIME_BYTES, "big"), high.to_bytes(_TIME_BYTES, "big")
 

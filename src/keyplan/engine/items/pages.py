@@ -162,7 +162,9 @@ def _add_all(page: ItemPage, bodies: Iterable[bytes], page_request: PageRequest)
 
 
 def _add_matching(page: ItemPage, bodies: Iterable[bytes], page_request: PageRequest) -> None:
-    """Add to the page those items in `bodies` that match the filter, after projecting them."""
+    """Decode the given bodies, and count the items that match the filter. Unless only their number is requested,
+    project these items and add them to the page.
+    """
     test, project, count_only = page_request.test, page_request.project, page_request.count_only
     for body in bodies:
         item = encoding.decode(body)

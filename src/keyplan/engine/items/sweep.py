@@ -85,8 +85,8 @@ def _sweep_table(
 def _next_due_keys(
     database: Database, table: Table, expiry_setting: Expiry, span: tuple[bytes, bytes], limit: int
 ) -> list[bytes]:
-    """Return the keys of the next due expiry entries. Also read the corresponding items, to load their pages into
-    memory.
+    """Return the keys of the next due expiry entries. Also read the corresponding items, to load the database pages
+    with the items into memory.
     """
     with database.store.snapshot() as view:
         due_keys = [key for key, _, _ in view.rows(expiry_setting.tree, *span, limit=limit)]

@@ -65,7 +65,7 @@ class CancellationReasons:
         self._errors: list[ServiceError | None] = [None] * actions
 
     def add(self, action: int, error: ServiceError) -> None:
-        """Record the error of the action with the number `action`."""
+        """Record the error of the action at the position `action`."""
         self._errors[action] = error
 
     def raise_any(self) -> None:

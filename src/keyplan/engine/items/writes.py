@@ -142,7 +142,8 @@ def _same_content(index: Index, old: Version | None, new: Version | None) -> boo
 def _change_collection(
     transaction: Transaction, table: Table, key: bytes, old: Version | None, new: Version | None
 ) -> None:
-    """Update the size of the item collection, which includes the items and their entries in local indexes.
+    """Update the stored size of an item collection after one of its items has changed from `old` to `new`. The size
+    includes the items and their entries in local indexes.
 
     Raises ItemCollectionSizeLimitExceededError if the collection becomes too large.
     """

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 UNPROCESSED_ERRORS = (ProvisionedThroughputExceededError, ThrottlingError, TransactionConflictError)
-"""Errors of an individual read or write that make a batch operation return it as unprocessed."""
+"""The errors of a single read or write that do not make a batch operation fail. Instead, the operation returns the read
+or write as unprocessed.
+"""
 
 
 def prefix_errors(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:

@@ -60,7 +60,7 @@ def run(database: Database, request: dict[str, Any], form: Form) -> dict[str, An
 
 
 def _skip_trimmed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
-    """Return a TRIM_HORIZON iterator moved past trimmed records. Return any other iterator unchanged.
+    """Move a TRIM_HORIZON iterator past trimmed records and return it. Return any other iterator unchanged.
 
     Raises TrimmedDataAccessError if an iterator of another type points to a trimmed record, and ResourceNotFoundError
     if the shard does not exist.

@@ -16,7 +16,7 @@ from keyplan.errors import AccessDeniedError, ValidationError
 
 
 def prefixed_error(error: ValidationError) -> ValidationError:
-    """Return an error whose message has the prefix that DynamoDB adds to error messages of PutItem, UpdateItem and
+    """Return a copy of the error, with the prefix that DynamoDB adds to error messages of PutItem, UpdateItem and
     DeleteItem.
     """
     return ValidationError(messages.enveloped(error.message), **error.members)

@@ -169,10 +169,10 @@ def write_in_transaction(
 
 @late_check(SHAPE)
 def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str, Any]]]:
-    """Run the checks of a TransactWriteItems request that do not depend on the tables.
+    """Run the checks of a TransactWriteItems request that do not depend on the tables, and return the actions. Each
+    action is paired with its element of the request.
 
-    The actions are checked one after another, and then the total size of the request. Each action is returned with its
-    element of the request.
+    The actions are checked one after another. The total size of the request is checked last.
     """
     prepared: list[tuple[Action, dict[str, Any]]] = []
     for kind, members in actions_of(request):
@@ -205,8 +205,8 @@ def _locate(database: Database, prepared: list[tuple[Action, dict[str, Any]]]) -
 
 
 class _WriteTransaction:
-    """The part of TransactWriteItems that runs inside the store's write transaction. If a table has changed, the whole
-    part is run again.
+    """Runs the actions of TransactWriteItems inside the store's write transaction. If a table has changed, all actions
+    are run again.
     """
 
     def __init__(

@@ -162,8 +162,10 @@ def _check(table: Table, prepared: PreparedStatement, statement: ExistsStatement
 
 
 def _key(table: Table, prepared: PreparedStatement, where: Term | None) -> tuple[Item, Term | None]:
-    """Return the key in the WHERE clause, and the remaining condition, or None if nothing remains. Raises
-    ValidationError if the key is incomplete.
+    """Return the key in the WHERE clause, and the rest of the condition. The rest is None if the condition contains
+    only the key.
+
+    Raises ValidationError if the key is incomplete.
     """
     key_terms, rest = nodes.equalities(where, table.key.names)
     if len(key_terms) < len(table.key.names):
