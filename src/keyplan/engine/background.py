@@ -26,7 +26,7 @@ MAX_TRANSACTION_S, MIN_ROWS = 0.003, 10
 
 
 class Pace:
-    """An adaptive limit on the number of rows that a background transaction changes. It keeps other writers from
+    """An adaptive limit on the number of rows that a background transaction changes. The limit keeps other writers from
     waiting longer than a few milliseconds.
     """
 

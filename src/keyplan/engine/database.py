@@ -73,7 +73,7 @@ class Settings:
 
 
 class IndexWriter(Protocol):
-    """Interface for writing index entries, implemented by transactions and their wrappers."""
+    """The interface for writing index entries. Transactions and their wrappers implement this interface."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Write an index entry, replacing any existing entry."""

@@ -29,7 +29,7 @@ PROGRESS_ROWS = 1000
 
 
 class _CheckedDatabase(Protocol):
-    """An engine or a database to check."""
+    """The interface of an engine or a database that can be checked."""
 
     store: SqliteStore
     clock: Clock
@@ -150,8 +150,8 @@ def _check_count(view: StoreView, table: Table, location: str, tree: Tree, expec
 
 
 class _TableCheck(Protocol):
-    """Interface of a consistency check of one table. `add` checks each row, in key order, and `finish` reports problems
-    that are known only after the last row.
+    """The interface of a consistency check of one table. `add` checks each row, in key order, and `finish` reports
+    problems that are known only after the last row.
     """
 
     def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:

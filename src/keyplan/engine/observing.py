@@ -62,9 +62,9 @@ Observer: TypeAlias = Callable[[Observation], None]
 def with_observer(answer: Answer, observer: Observer, most_per_s: float) -> Answer:
     """Return a function with the same results as `answer` that also reports data operations to the observer.
 
-    At a rate of up to `most_per_s` operations per second, with bursts of up to one second, each operation is reported.
-    At a higher rate, only a sample is reported. The weight of each report is one plus the number of unreported
-    operations before it. For an unreported operation, the only additional cost is that of reading the clock.
+    If the rate of operations exceeds `most_per_s` per second for more than about one second, only a sample is reported.
+    The weight of each report is one plus the number of unreported operations before it. For an unreported operation,
+    the only additional cost is that of reading the clock.
     """
     interval_s = 1 / most_per_s
     burst_s = _BURST_S

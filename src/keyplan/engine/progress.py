@@ -28,8 +28,8 @@ class Progress:
         self._reported = False
 
     def report(self, progress: Callable[[], str]) -> None:
-        """Report the progress of the job, if a report is due. `progress` returns the progress as text and is called
-        only in that case.
+        """Report the progress of the job, if a report is due. `progress` returns the progress as text, and is called
+        only if a report is due.
         """
         now_s = self._clock.monotonic()
         if now_s >= self._due_s:
@@ -38,7 +38,7 @@ class Progress:
             _log.info("%s: %s", self._job, progress())
 
     def finish(self) -> None:
-        """Report that the job has ended. Without an earlier progress report, nothing is reported."""
+        """Report that the job has ended, unless no progress of the job has been reported."""
         if self._reported:
             _log.info("%s: done after %s", self._job, self.elapsed())
 

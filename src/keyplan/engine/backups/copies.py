@@ -148,7 +148,7 @@ def is_reading(view: StoreView, tree: Tree) -> bool:
 
 
 def drop_tree(transaction: Transaction, tree: Tree) -> None:
-    """Drop a tree of rows. If a copy still reads the tree, it is dropped when that copy ends."""
+    """Drop a tree of rows. If a copy still reads the tree, the tree is dropped when the copy ends."""
     reader = _reader(transaction, tree)
     if reader is None:
         transaction.drop_tree(tree)

@@ -48,8 +48,8 @@ class RecoveryRecord(NamedTuple):
 
 
 class RecordedChange(NamedTuple):
-    """The contents `old` and `new` of an item at two timestamps. A content is None if the item did not exist at that
-    timestamp.
+    """The content of an item at two timestamps: `old` at the earlier timestamp and `new` at the later one. A content is
+    None if the item did not exist at that time.
     """
 
     key: bytes

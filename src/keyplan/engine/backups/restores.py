@@ -66,7 +66,7 @@ def check_target(database: Database, name: str) -> None:
 def begin(
     database: Database, transaction: Transaction, origin: RestoreSource, request: dict[str, Any]
 ) -> RestoredTable:
-    """Create the table that is restored from the given source. The caller then calls `finish` to start copying rows and
+    """Create the table that is restored from `origin`. The caller then calls `finish` to start copying rows and
     backfilling indexes.
 
     Raises ValidationError for invalid overrides in the request.

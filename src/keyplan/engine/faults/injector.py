@@ -61,7 +61,7 @@ _STREAMS = frozenset(("GetRecords",))
 
 
 class Injector:
-    """The component that decides which faults occur in a database, and tracks the current API call of each thread."""
+    """Decides which faults occur in a database, and tracks the current API call of each thread."""
 
     def __init__(self, database: Database, faults: Faults) -> None:
         self.faults = faults

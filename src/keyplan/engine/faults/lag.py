@@ -63,7 +63,7 @@ def _create_trees(transaction: Transaction) -> Trees:
 
 
 class LaggingWriter:
-    """A writer that delays all writes to the index entries of one item."""
+    """Delays all writes to the index entries of one item."""
 
     __slots__ = ("_due", "_item_key", "_transaction")
 

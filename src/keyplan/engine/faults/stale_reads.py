@@ -68,7 +68,7 @@ class History:
 
 
 class RecordingWriter:
-    """A writer for index entries. It records the former content of each entry that it changes."""
+    """Writes index entries, and records the former content of each entry that is changed."""
 
     __slots__ = ("_history", "_now", "_transaction")
 

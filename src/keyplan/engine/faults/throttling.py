@@ -271,7 +271,7 @@ _TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTra
 
 
 class MeteredCall:
-    """A call to a data operation, with a record of the rows that it has read and the capacity that they consume."""
+    """A call to a data operation. Records the rows that the call has read and the capacity that these rows consume."""
 
     __slots__ = ("_request", "_skipped", "_spans", "_time_s", "_tree_owners", "operation", "point_reads")
 

@@ -35,7 +35,9 @@ _log = logging.getLogger(__name__)
 
 
 class Checkpointer:
-    """A thread that runs checkpoints on a separate connection. It sleeps until the write-ahead log has grown."""
+    """A thread that runs checkpoints on a separate connection. The thread sleeps until the write-ahead log
+    has grown.
+    """
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection

@@ -25,8 +25,8 @@ from typing import Any
 from keyplan.errors import StorageError
 
 MAX_IDLE_YIELDS = 4
-"""The number of times that the leader yields to other threads without receiving a new call. After this number of
-consecutive times, it runs the queued calls.
+"""The number of consecutive yields to other threads, without a new call, after which the leader runs the
+queued calls.
 """
 
 

@@ -253,9 +253,7 @@ class ConnectionWriter(ConnectionReader):
 
 
 class LockedReader(ConnectionReader):
-    """Reads of an in-memory database through its only connection. Each read holds the lock and fetches rows
-    in chunks.
-    """
+    """Reads an in-memory database through its only connection. Each read holds the lock and fetches rows in chunks."""
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         super().__init__(connection)

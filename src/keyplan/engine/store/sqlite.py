@@ -81,7 +81,7 @@ class SqliteStore:
 
     def write(self, callback: Callable[[Transaction], T], *, raises_early: bool = False) -> T:
         """Run `callback` in a transaction and return its result. Commit the transaction, or roll it back if the
-        callback raises an exception.
+        callback raises an exception. Inside `group`, the transaction is committed at the end of the group.
 
         Set `raises_early` to True if the callback never raises an exception after its first write. A callback in a
         group then runs without a savepoint, so an SQLite error makes the whole group fail.
@@ -105,9 +105,9 @@ class SqliteStore:
         """Write a row in a separate transaction, but only if the counter `sequence` has the value `value`. Return True
         if the row was written.
 
-        A single SQL statement does this, which is faster than separate statements to begin, write and commit. SQLite
-        errors are not converted. A failed statement has no effect. The caller must handle the error for a tree that has
-        been dropped.
+        The check, the write and the commit are a single SQL statement, which is faster than a transaction with several
+        statements. SQLite errors are not converted. A failed statement has no effect. The caller must handle the error
+        for a tree that has been dropped.
         """
         with self._lock:
             self._wait_for_restart()

@@ -31,8 +31,8 @@ def check_state(table: Table, now: float) -> None:
 def check_change(table: Table, changes: set[str], deleted_index: str | None, now: float) -> None:
     """Raise an error if the state of the table prevents one of the requested `changes`.
 
-    The elements of `changes` are constants: ON_DEMAND, or those in `descriptions`. `deleted_index` is the name of the
-    index to delete, or None. Raises ResourceInUseError, or LimitExceededError if another index is being created or
+    The elements of `changes` are ON_DEMAND or constants of the module `descriptions`. `deleted_index` is the name of
+    the index to delete, or None. Raises ResourceInUseError, or LimitExceededError if another index is being created or
     deleted.
     """
     if deleted_index is not None and descriptions.allocated_at(table.document, deleted_index) > now:

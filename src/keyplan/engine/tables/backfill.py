@@ -154,7 +154,8 @@ def _preload_chunk(view: StoreView, owner: str, name: str, limit: int) -> None:
     """Read the rows of a backfill's next chunk before its transaction starts, and look up the entries that the chunk
     will write.
 
-    This loads the pages into memory, so that the transaction does not wait for the disk while it blocks writers.
+    This loads the database pages into memory, so that the transaction does not wait for the disk while it blocks
+    writers.
     """
     if name == ROWS:
         copies.preload_chunk(view, owner)

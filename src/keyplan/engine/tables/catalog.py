@@ -127,7 +127,7 @@ class Table:
     settles_at: float
     """The earliest time, in epoch seconds, at which a new index becomes readable.
 
-    The value is 0 while a backfill is unfinished, because the index can then become readable at any time. It is
+    The value is 0 while a backfill is unfinished, because the index can then become readable at any time. The value is
     infinity if the table does not have a new index.
     """
     plain: bool
@@ -382,7 +382,9 @@ class Catalog:
         return self._tables.get(table_name(name_or_arn))
 
     def save(self, transaction: Transaction, document: dict[str, Any]) -> Table:
-        """Write a new or changed table document in a `Database.alter` transaction, and return the table."""
+        """Write a new or changed table document in a `Database.alter` transaction, and return the table that the
+        document defines.
+        """
         name = document["description"]["TableName"]
         transaction.put_document(DOCUMENT_PREFIX + name, orjson.dumps(document))
         transaction.next_sequence(CHANGES)

@@ -45,7 +45,9 @@ class _Count(NamedTuple):
 
 
 class TreeCounts(Worker[Tree]):
-    """Cached row counts and sizes of trees (sorted sets of rows), with a thread that counts large trees."""
+    """A cache of the row counts and sizes of trees (sorted sets of rows). Large trees are counted in a background
+    thread.
+    """
 
     def __init__(self, clock: Clock, view: Callable[[], StoreView]) -> None:
         super().__init__("keyplan-counts")

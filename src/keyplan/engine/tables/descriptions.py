@@ -137,7 +137,7 @@ def allocated_at(document: dict[str, Any], index: str) -> float:
 
 
 def deleting_indexes(document: dict[str, Any], time_s: float) -> list[dict[str, Any]]:
-    """Return the descriptions of those indexes that are being deleted at the time `time_s`."""
+    """Return the descriptions of the indexes that are being deleted at the time `time_s`."""
     return [entry["description"] for entry in document.get("indexes_leaving", ()) if entry["gone_at"] > time_s]
 
 

@@ -198,8 +198,8 @@ def set_warm(description: Description, requested: dict[str, Any], mode: str, ind
 
 
 def warm_throughput(description: Description, mode: str) -> dict[str, Any]:
-    """Return the current WarmThroughput. It never decreases, and is at least the provisioned throughput or the default
-    for on-demand tables.
+    """Return the current WarmThroughput. Warm throughput never decreases, and is at least the provisioned throughput or
+    the default for on-demand tables.
     """
     current = description.get("WarmThroughput", {})
     return {name: max(minimum, current.get(name) or 0) for name, minimum in _minimum_warm(description, mode).items()}

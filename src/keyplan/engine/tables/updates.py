@@ -61,8 +61,8 @@ def _changes_only_warm_throughput(change_names: set[str], updates: list[Request]
 
 
 def _is_change(request: Request, name: str) -> bool:
-    """Return True if the request member `name` is a change. A maximum or warm throughput without members is not a
-    change.
+    """Return True if the request member `name` requests a change. A maximum or warm throughput without members does not
+    request a change.
     """
     if name in {"OnDemandThroughput", "WarmThroughput"}:
         return any(units is not None for units in (request[name] or {}).values())
@@ -261,7 +261,9 @@ def check_names(table: Table, request: Request, now: float) -> None:
 
 
 def deleted_index(request: Request) -> str | None:
-    """Return the name of the index that the request deletes, or None. A request deletes at most one index."""
+    """Return the name of the index that the request deletes, or None if the request does not delete an index. A request
+    deletes at most one index.
+    """
     updates = request.get("GlobalSecondaryIndexUpdates") or ()
     return next((update["Delete"]["IndexName"] for update in updates if update.get("Delete") is not None), None)
 
@@ -405,7 +407,7 @@ def _set_definitions(description: dict[str, Any], defined: dict[str, str]) -> No
 
 
 def _role(description: dict[str, Any], name: str) -> str:
-    """Return the KeyType of an attribute in the first key schema that contains it. The table's key schema
+    """Return the KeyType of an attribute in the first key schema that contains the attribute. The table's key schema
     comes first.
     """
     return next(element["KeyType"] for element in _key_elements(description) if element["AttributeName"] == name)

@@ -39,7 +39,7 @@ class BucketError(TransferError):
 
 
 class Buckets(Protocol):
-    """Interface for access to buckets by name, and to the objects in a bucket by key."""
+    """The interface for access to buckets by name, and to the objects in a bucket by key."""
 
     def check_key(self, key: str) -> None:
         """Raise ValidationError if the key or key prefix is not supported."""

@@ -129,7 +129,7 @@ def _partition(key: bytes, partitions: int) -> int:
 
 
 class _DataFiles:
-    """A writer for the data files of one export."""
+    """Writes the data files of one export."""
 
     def __init__(self, destination: ExportFolder, export_id: str, heartbeat: Heartbeat) -> None:
         self._destination = destination
@@ -179,8 +179,8 @@ class _DataFiles:
 
 
 class GzipWriter:
-    """A writer that compresses lines with gzip and writes them to a file in blocks. `uncompressed_bytes` is the number
-    of bytes that have been added, before compression.
+    """Compresses lines with gzip and writes them to a file in blocks. `uncompressed_bytes` is the number of bytes that
+    have been added, before compression.
     """
 
     def __init__(self, file: BinaryIO) -> None:
