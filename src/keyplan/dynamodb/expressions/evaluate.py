@@ -30,7 +30,9 @@ _MEMBER_TYPES = {"SS": "S", "NS": "N", "BS": "B"}
 
 
 def compile_test(condition: Condition, names: Names) -> Test:
-    """Return a closure that tests an item against a condition. The closure also receives the values of a request."""
+    """Return a closure that tests an item against a condition. Its arguments are the item and the values of the
+    request's placeholders.
+    """
     negated = False
     while isinstance(condition, Not):
         condition = condition.condition

@@ -11,8 +11,8 @@ from keyplan.dynamodb.values import attribute
 from keyplan.dynamodb.values.types import AttributeValue, Item, Values
 
 Get: TypeAlias = Callable[[Item, Values], AttributeValue | None]
-"""A function that returns the value of an operand, given an item and the values of a request, or None if the operand
-does not have a value.
+"""A function that returns the value of an operand, given an item and the values of a request. The function returns None
+if the operand does not have a value.
 """
 
 _UNSIZED = frozenset({"N", "BOOL", "NULL"})
@@ -92,10 +92,10 @@ _Tree: TypeAlias = dict[Any, Any]  # a name or index to the tree below it, {} fo
 
 
 def compile_paths(paths: Sequence[ResolvedPath]) -> Apply:
-    """Return a closure that projects an item to document paths, which must not overlap.
+    """Return a closure that reduces an item to the values at the given document paths, which must not overlap.
 
-    The result keeps the structure of the item. Selected elements of a list are adjacent, in the order of their indexes.
-    Values are shared with the item. Paths that do not exist in the item are omitted.
+    The reduced item keeps the structure of the item. Selected elements of a list are adjacent, in the order of their
+    indexes. Values are shared with the item. Paths that do not exist in the item are omitted.
     """
     tree: _Tree = {}
     for path in paths:

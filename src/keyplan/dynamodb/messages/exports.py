@@ -85,8 +85,8 @@ too_many_objects: Template1 = "There are more than {} objects under the prefix".
 def items_failed(bucket: str, key: str, index: int, faults: Sequence[str]) -> str:
     """Return the failure message of an import with invalid items.
 
-    `bucket`, `key` and `index` are the position of the first invalid item in S3, and `faults` are the errors in this
-    item.
+    `bucket` and `key` identify the S3 object that contains the first invalid item, `index` is the item's position in
+    the object, and `faults` are the errors in the item.
     """
     first = f"s3://{bucket}/{key}, item {index}: {'; '.join(faults)}"
     return f"{ITEMS_FAILED} Here that log is the logger keyplan.engine.transfer.imports; the first error: {first}"

@@ -56,7 +56,9 @@ no_equal_sign: Template2 = "'{}' not a valid key=value pair (missing equal-sign)
 
 
 def query_incomplete(parameters: list[str]) -> str:
-    """Return the message for a signature in the query string with missing parameters. `parameters` are their names."""
+    """Return the message for a signature in the query string with missing parameters. `parameters` are the names of the
+    missing parameters.
+    """
     parts = [f"AWS query-string parameters must include '{name}'. " for name in parameters]
     return "".join(parts) + "Re-examine the query-string parameters."
 

@@ -55,7 +55,9 @@ _SET_FUNCTIONS = ("set_add", "set_delete")
 
 @dataclass(frozen=True, slots=True)
 class StatementCondition:
-    """A compiled condition, with the values of its placeholders, and the attributes in the condition, in order."""
+    """A compiled condition, the values of its placeholders, and the attributes that occur in the condition,
+    in order.
+    """
 
     compiled: compiled.CompiledCondition
     values: Item
@@ -72,7 +74,7 @@ class StatementUpdate:
 
 @dataclass(slots=True)
 class _Placeholders:
-    """The placeholders for names and values in the expression that a statement is translated to."""
+    """The placeholders for names and values that are used when a statement is translated to an expression."""
 
     parameters: StatementValues
     names: dict[str, str] = field(default_factory=dict)

@@ -135,8 +135,8 @@ def parameters(values: Sequence[dict[str, Any]], *, wire: bool) -> list[Attribut
 
 
 def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
-    """Return the error message for the first number in a value that DynamoDB cannot parse, or None if it can parse all
-    of them.
+    """Return the error message for the first number in a value that DynamoDB cannot parse. Return None if DynamoDB can
+    parse all numbers in the value.
     """
     if value is None or level > limits.NESTING_LEVELS:
         return None  # no value, or nested too deeply, which is reported earlier
@@ -153,8 +153,7 @@ def _number_problem(value: dict[str, Any] | None, level: int) -> str | None:
 
 
 def _text_problem(text: str) -> str | None:
-    """Return the error message for a number in a parameter that DynamoDB cannot parse, or None if it can parse the
-    number.
+    """Return an error message if DynamoDB cannot parse a number in a parameter. Otherwise, return None.
 
     DynamoDB parses numbers in parameters into decimals with a 32-bit scale, and also compares magnitudes in 32 bits.
     Therefore, the largest exponents overflow and become the smallest ones.

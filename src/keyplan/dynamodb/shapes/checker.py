@@ -39,10 +39,10 @@ _TEXT_TYPES = frozenset("SN")
 
 
 def acceptor(shape: Shape, wire: bool, late: bool = False) -> Acceptor:
-    """Return a closure that returns True only for valid content of a shape.
+    """Return a closure that returns True only for content that is valid for the shape.
 
-    If `late` is True, the closure does not test members that are marked `late`, whose values are checked when they are
-    converted.
+    If `late` is True, the closure does not test members that are marked `late`. Their values are checked when the
+    operation converts them.
     """
     match shape:
         case AttributeValue():

@@ -224,8 +224,8 @@ _Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
 def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[BrokenConstraint]:
     """Yield the constraints that a value violates, followed by the constraints that its members or elements violate.
 
-    `constraints` is the function that checks a single value. It yields a pair for each violated constraint: the text of
-    the constraint, and whether it is an enum constraint.
+    `constraints` is the function that checks a single value. This function yields a pair for each violated constraint:
+    the text of the constraint, and whether it is an enum constraint.
     """
     if content is None:
         if constraints is _all_constraints and not isinstance(shape, AttributeValue):

@@ -53,7 +53,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A 32-bit integer. If the number in JSON has a fraction, it is truncated, as in DynamoDB."""
+    """A 32-bit integer. If the number in JSON has a fraction, the fraction is discarded, as in DynamoDB."""
 
     min: int | None = None
     max: int | None = None
@@ -84,8 +84,8 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class AttributeValue:
-    """An attribute value of any depth. The check of a shape tests only the JSON types of its content, not DynamoDB's
-    rules for values.
+    """An attribute value of any depth. A check against this shape tests only the JSON types of the content, not
+    DynamoDB's rules for values.
     """
 
 
@@ -130,10 +130,11 @@ class LeadingMember:
 class Structure:
     """A structure with named members. `name` is the class name that DynamoDB's messages use.
 
-    `hidden` is the number of members that DynamoDB's internal class has in addition to the public model. It affects the
-    order of errors (see `java.hash_order`). `exclusive_enums` are members whose enum error is reported first and alone
-    in the layers FRONT and ENVELOPED. `leading_member` is the member that is checked before all other members.
-    `unsupported` are members that DynamoDB accepts and keyplan rejects, because ignoring them would give wrong results.
+    `hidden` is the number of members that DynamoDB's internal class has in addition to the public model. This number
+    affects the order of errors (see `java.hash_order`). `exclusive_enums` are members whose enum error is reported
+    first and alone in the layers FRONT and ENVELOPED. `leading_member` is the member that is checked before all other
+    members. `unsupported` are members that DynamoDB accepts and keyplan rejects, because ignoring them would give wrong
+    results.
     """
 
     name: str
@@ -153,4 +154,4 @@ VALUE = AttributeValue()
 ITEM = Map(VALUE)
 """The shape of a map from names to attribute values, such as an item, a key or the values of placeholders."""
 LATE_ITEM = Map(VALUE, late=True)
-"""The same shape as ITEM, for operations that do not check values until they convert them to canonical form."""
+"""The same shape as ITEM. Its values are not checked until the operation converts them to canonical form."""

@@ -141,7 +141,7 @@ def binary_text(content: Any) -> str:
 
 
 def python_item(item: Item) -> dict[str, dict[str, Any]]:
-    """Return a canonical item with binary values as bytes. Values without binary data are not copied."""
+    """Return a canonical item with its binary values converted to bytes. Values without binary data are not copied."""
     return {name: _python_value(value) for name, value in item.items()}
 
 

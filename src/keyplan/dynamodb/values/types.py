@@ -80,7 +80,8 @@ def comparable_number(text: str) -> int | Decimal:
 
 
 def order_key(type_code: str, content: Any) -> Any:
-    """Return an object for a value of type S, N or B. The objects sort in the same order as the values of the type.
+    """Return a sort key for a value of type S, N or B. For values of the same type, the sort keys have the same order
+    as the values.
 
     Strings sort by code points, which is the order of their UTF-8 bytes. Binary values sort by unsigned bytes, and
     numbers by value.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from keyplan import limits
 
 TRANSACTIONAL = 2
-"""The factor by which the capacity units of transactional reads and writes are multiplied. Writes to indexes are
-excluded.
+"""The factor by which the capacity units of transactional reads and writes are multiplied. The factor does not apply to
+the capacity units of indexes.
 """
 
 
@@ -39,8 +39,8 @@ def index_write_units(old_bytes: int | None, new_bytes: int | None, *, same_key:
     new index entry.
 
     A size of None means that the entry does not exist, because the index is sparse or the item does not exist.
-    `same_key` and `same_content` are True if both entries have the same key or the same content. If the index key
-    changes, the cost is that of a delete and a put. If the entry does not change, the cost is 0.
+    `same_key` is True if both entries have the same key, and `same_content` is True if they have the same content. If
+    the index key changes, the cost is that of a delete and a put. If the entry does not change, the cost is 0.
     """
     if old_bytes is None:
         return 0.0 if new_bytes is None else write_units(new_bytes)
