@@ -42,7 +42,8 @@ class Server:
         request_s: float = REQUEST_S,
         pages: WebPages | None = None,
     ) -> None:
-        """Create a server. `pages` serves connections whose first request is a GET or HEAD, or belongs to the console.
+        """Create a server. `pages` serves connections of browsers, which start with a GET or HEAD request or with a
+        request to the web console.
 
         A connection is closed if it is idle for `idle_s` seconds, or if a request does not arrive completely within
         `request_s` seconds.

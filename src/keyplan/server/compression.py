@@ -75,9 +75,9 @@ def _quality(parameters: bytes) -> float:
 
 
 def inflate(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
-    """Decompress a body according to its Content-Encoding.
+    """Decompress a body according to its Content-Encoding header.
 
-    Raises BadEncodingError if the body is malformed, and TooLargeError if the result exceeds the limit.
+    Raises BadEncodingError if the body is malformed, and TooLargeError if the decompressed body exceeds `limit_bytes`.
     """
     coding = encoding.strip().lower()
     if coding in (b"", b"identity"):

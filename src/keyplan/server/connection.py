@@ -133,9 +133,8 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _pass_to_pages(self, data: bytes) -> bool:
-        """Pass the connection to the server for browsers if `data`, the first bytes received on it, is from a browser.
-
-        Return True if the connection was passed.
+        """If `data`, the first bytes received on the connection, comes from a browser, pass the connection to the
+        server for browsers and return True. Otherwise, return False.
         """
         self._is_new = False
         pages = self._server.pages() if data.startswith(PAGES) else None

@@ -30,7 +30,7 @@ def is_loopback(host: str) -> bool:
 
 
 class LocalHosts:
-    """A checker of Host and Origin headers. It accepts loopback names and addresses, and the additional `names`."""
+    """Checks Host and Origin headers. Loopback names, loopback addresses and the additional `names` are accepted."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(name.lower() for name in names)

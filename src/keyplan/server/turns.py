@@ -169,10 +169,10 @@ def _send(responses: list[tuple[TurnQueue, Answer]]) -> None:
 
 
 def split_batch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:
-    """Return the requests in `batch`, starting at the index `start`, whose writes can share one commit
+    """Select the requests in `batch`, starting at the index `start`, whose writes can share one commit
     (`engine.group()`).
 
-    The result consists of the index after these requests, the requests to run before the group, and the requests in the
+    Return a tuple of the index after these requests, the requests to run before the group, and the requests in the
     group. An entry that is already a response is in the group if a write of the same queue precedes it, so that each
     queue gets its responses in order.
     """

@@ -112,7 +112,7 @@ class RequestIds:
         self._pool: list[bytes] = []
 
     def next(self) -> bytes:
-        """Return an unused ID. Threads can share the pool, because `list.pop` is atomic."""
+        """Return an unused ID. Threads can share the pool."""
         try:
             return self._pool.pop()
         except IndexError:
