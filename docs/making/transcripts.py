@@ -26,9 +26,10 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1]
 TUTORIAL = tuple(f"tutorial/{name}.md" for name in ("design", "check", "run", "test", "ship"))
 """The pages of the tutorial in reading order. They share their files."""
-_DESIGNS = ("checks", "costs", "verify", "import", "diff", "migrate", "export", "iam", "design/suppressions")
+_LANGUAGE = ("design/first", "design/suppressions")
+_DESIGNS = ("checks", "costs", "verify", "import", "diff", "migrate", "export", "iam")
 _PROGRAMS = ("coming-from", "fastapi", "testing")
-PAGES = ("quickstart.md", *TUTORIAL, *(f"{name}.md" for name in (*_DESIGNS, *_PROGRAMS)))
+PAGES = ("quickstart.md", *TUTORIAL, *(f"{name}.md" for name in (*_LANGUAGE, *_DESIGNS, *_PROGRAMS)))
 _BLOCK = re.compile(r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HOME = "/home/ada/tools"
 """The path of the working folder in transcripts."""
