@@ -160,9 +160,8 @@ def _alternatives(
     `key` consists of the name of the partition key attribute and the sort key attribute. The range is None for an
     alternative without a sort key condition, which selects all sort keys.
 
-    The result is empty if the conditions cannot be split. They are split only in the forms for which responses of
-    DynamoDB have been recorded: a single IN or OR without another sort key condition, and at most one range in each
-    alternative.
+    The list is empty if the conditions cannot be split. Only forms for which responses of DynamoDB have been recorded
+    can be split: a single IN or OR without another sort key condition, and with at most one range in each alternative.
     """
     partition, sort = key
     sort_terms = [term for term in terms if sort.name in nodes.attributes(term)]
@@ -288,11 +287,11 @@ def _filter(rest: Sequence[Term], values: StatementValues) -> translate.Statemen
 
 
 def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[ReadStep]) -> None:
-    """Raise ValidationError if an attribute in a query's filter is not projected by the index.
+    """Raise ValidationError if the filters of the queries contain an attribute that the index does not project.
 
-    DynamoDB makes exceptions. It accepts all filters if the index projects all attributes in at least one of the
-    filters, or if at least one filter contains the partition key again. Otherwise, it reports the attributes of the
-    last query in partition key order (according to recorded responses). `steps` must be in this order.
+    As in recorded responses of DynamoDB, all filters are accepted if at least one filter contains only projected
+    attributes or also tests the partition key. Otherwise, the error names the attributes that are missing for the last
+    filter. `steps` must be in partition key order.
     """
     if index is None or index.projection == "ALL":
         return

@@ -104,7 +104,6 @@ def _job(owner: str, name: str) -> str:
 
 
 def _progress_text(database: Database, owner: str, name: str) -> str:
-    """Return the progress of a backfill as text."""
     view = database.store.view()
     if name == ROWS:
         return copies.progress_text(view, owner)

@@ -309,8 +309,8 @@ class Catalog:
         return self._tables.get(table_name(name))
 
     def steady(self, name: str) -> Table | None:
-        """Return the table with this name if it is ready for item operations and stays ready until the catalog changes.
-        Otherwise, return None.
+        """Return the table with this name if an earlier call of `active` found that the table stays ready until the
+        catalog changes. Otherwise, return None.
         """
         return self._steady.get(name)
 
