@@ -437,7 +437,7 @@ def test_documents_policies_and_comparisons_show_both_requests() -> None:
     text = "\n".join(of_patterns(DESIGN))
     assert "| Query, then BatchGetItem | mail/by_sender |" in text
     assert "view Subject: box, id, subject" in text
-    grants = [(access.action, access.under, access.leading.texts) for access in of_pattern(sent, Bindings({}))]
+    grants = [(access.action, access.subpath, access.leading.texts) for access in of_pattern(sent, Bindings({}))]
     assert grants == [("Query", "index/by_sender", ("*",)), ("BatchGetItem", "", ("BOX#*",))]
     hydrated, view, entity = (plan_form(pattern.plan) for pattern in (sent, subject_of, whole))
     assert hydrated["hydration"] is True

@@ -17,7 +17,7 @@ from tests.export.test_aws_commands import read_back
 
 from keyplan import Engine, Entity, Table, key
 from keyplan.design.declaring.design import Design
-from keyplan.export.cdk_json import collisions, model, unread
+from keyplan.export.cdk_json import collisions, ignored_settings, model
 from keyplan.export.resources import resources
 from keyplan.streams import checkpoint_table
 
@@ -177,7 +177,7 @@ def test_expiry_is_written_next_to_the_members_of_create_table() -> None:
 
 
 def test_settings_that_the_generator_ignores_are_noted() -> None:
-    assert list(unread(resources(DESIGN.tables))) == [
+    assert list(ignored_settings(resources(DESIGN.tables))) == [
         (
             "the generated CDK app declares table shelf-books without local indexes, the stream, warm throughput,"
             " deletion protection, point-in-time recovery"
@@ -210,5 +210,5 @@ def test_an_entity_without_an_example_is_noted() -> None:
     class Shape(Entity):
         number: Annotated[int, Field(ge=10_000)]
 
-    (actual_unread,) = unread(resources([table]))
-    assert actual_unread.startswith("no valid example of Shape: ")
+    (actual_note,) = ignored_settings(resources([table]))
+    assert actual_note.startswith("no valid example of Shape: ")

@@ -244,7 +244,7 @@ def test_partitions_of_several_attributes_are_not_mixed() -> None:
 
 def test_oversized_statements_are_split() -> None:
     grants = [Grant("GetItem", f"table-{number}", leading=Leading((f"K{number}#*",))) for number in range(9)]
-    parts = policies(grants, ACCOUNT, most=700)
+    parts = policies(grants, ACCOUNT, max_characters=700)
     assert len(parts) > 1
     assert all(size(part) <= 700 for part in parts)
     assert [statement["Resource"] for part in parts for statement in part["Statement"]] == [

@@ -26,7 +26,7 @@ from keyplan import (
     transaction,
 )
 from keyplan.design.declaring.patterns import Pattern, WriteCall
-from keyplan.export.iam import keeps_failures, of_checks, of_consumers, of_failures, of_pattern
+from keyplan.export.iam import of_checks, of_consumers, of_failures, of_pattern, stores_failures
 from keyplan.export.iam_keys import Bindings
 from keyplan.streams import checkpoint_table, failure_table
 
@@ -208,7 +208,9 @@ def grant_lines(pattern: Pattern[..., Any]) -> list[str]:
     lines = []
     for grant in of_pattern(pattern, Bindings({})):
         limits = [grant.limits.select, *grant.limits.attributes, "enclosed" if grant.limits.enclosed else ""]
-        lines.append(" ".join(filter(None, [grant.action, grant.under, ",".join(grant.leading.texts) or "-", *limits])))
+        lines.append(
+            " ".join(filter(None, [grant.action, grant.subpath, ",".join(grant.leading.texts) or "-", *limits]))
+        )
     return lines
 
 
@@ -316,7 +318,7 @@ STREAM = [("notes", action, "stream/*", ()) for action in ("DescribeStream", "Ge
 def test_a_runner_may_read_the_stream_and_store_checkpoints() -> None:
     marks = checkpoint_table()
     results = [
-        (grant.table, grant.action, grant.under, grant.leading.texts) for grant in of_consumers(notes, "dev-", marks)
+        (grant.table, grant.action, grant.subpath, grant.leading.texts) for grant in of_consumers(notes, "dev-", marks)
     ]
     assert results == [
         ("", "ListStreams", "", ()),
@@ -325,7 +327,7 @@ def test_a_runner_may_read_the_stream_and_store_checkpoints() -> None:
         *((marks.name, action, "", (f"dev-notes/{name}",)) for name in ("follow", "count") for action in KEPT),
     ]
     without = [
-        (grant.table, grant.action, grant.under, grant.leading.texts) for grant in of_consumers(notes, "dev-", None)
+        (grant.table, grant.action, grant.subpath, grant.leading.texts) for grant in of_consumers(notes, "dev-", None)
     ]
     assert without == [("", "ListStreams", "", ()), *STREAM]
 
@@ -348,10 +350,10 @@ def test_a_failure_table_is_recognized_by_its_key_and_entity() -> None:
     class Failure(Entity):
         x: str
 
-    assert keeps_failures(failure_table())
-    assert not keeps_failures(of_others)
-    assert not keeps_failures(of_failure)
-    assert not keeps_failures(notes)
+    assert stores_failures(failure_table())
+    assert not stores_failures(of_others)
+    assert not stores_failures(of_failure)
+    assert not stores_failures(notes)
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def put_many(items: list[Spread]) -> ItemWrite:
 
 
 def leading(pattern: Any, **bound: str) -> Leading:
-    return Bindings(bound).of_call(pattern.plan.key.partition)
+    return Bindings(bound).for_call(pattern.plan.key.partition)
 
 
 def test_arguments_become_wildcards_and_constants_stay_literal() -> None:
@@ -127,7 +127,7 @@ def test_a_shard_is_not_bound() -> None:
 
 def test_fields_of_items_written_together_are_also_bound_by_their_parameter() -> None:
     for name in ("number", "items.number"):
-        leading_keys = Bindings({name: "007"}).of_item(put_many.plan.entity.key.partition, put_many.plan.item)
+        leading_keys = Bindings({name: "007"}).for_item(put_many.plan.entity.key.partition, put_many.plan.item)
         assert (leading_keys.texts, leading_keys.bound) == (("S#only#007*",), frozenset({name}))
 
 

@@ -139,14 +139,14 @@ def test_statements_are_named_by_their_actions_with_unique_names(grants: list[Gr
 
 def test_an_oversized_statement_is_a_separate_policy() -> None:
     grants = [Grant("GetItem", f"table-{number}", leading=Leading((f"K{number}#*",))) for number in range(3)]
-    assert [len(document["Statement"]) for document in policies(grants, ANYWHERE, most=1)] == [1, 1, 1]
+    assert [len(document["Statement"]) for document in policies(grants, ANYWHERE, max_characters=1)] == [1, 1, 1]
 
 
 def test_a_policy_may_have_exactly_the_maximum_size() -> None:
     grants = [Grant("GetItem", f"table-{number}", leading=Leading((f"K{number}#*",))) for number in range(3)]
     total = size(policy(grants, ANYWHERE))
-    assert [len(document["Statement"]) for document in policies(grants, ANYWHERE, most=total)] == [3]
-    assert [len(document["Statement"]) for document in policies(grants, ANYWHERE, most=total - 1)] == [2, 1]
+    assert [len(document["Statement"]) for document in policies(grants, ANYWHERE, max_characters=total)] == [3]
+    assert [len(document["Statement"]) for document in policies(grants, ANYWHERE, max_characters=total - 1)] == [2, 1]
 
 
 def test_a_grant_without_a_partition_is_open() -> None:

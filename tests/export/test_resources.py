@@ -16,7 +16,7 @@ from keyplan.client.tables import create_request
 from keyplan.design.declaring.design import Design
 from keyplan.design.errors import DesignError
 from keyplan.export.cloudformation import logical_id
-from keyplan.export.resources import is_prefix, left_out, obstacles, resources
+from keyplan.export.resources import is_prefix, obstacles, omitted_settings, resources
 from keyplan.export.terraform import identifier
 
 TABLES = Design.of(shelves).tables
@@ -101,13 +101,13 @@ def test_failure_destinations_are_noted_once_in_order(destinations: list[str | N
         consume.__name__ = f"consumer_{number}"
         log.on_change(Line, on_failure=destination)(consume)
     names = ", ".join(f"consumer_{number}" for number in range(len(destinations)))
-    assert list(left_out(resources([log]))) == [
+    assert list(omitted_settings(resources([log]))) == [
         f"consumers of log ({names}) run in a keyplan.streams.Runner: {expected}",
     ]
 
 
 def test_settings_that_are_not_exported_are_noted() -> None:
-    assert list(left_out(resources(TABLES))) == [
+    assert list(omitted_settings(resources(TABLES))) == [
         (
             "consumers of shelf-books (greet) run in a keyplan.streams.Runner: they are not exported, and"
             " neither are the destinations of failed records (dlq)"

@@ -14,17 +14,17 @@ from keyplan.export.svg import (
     Rect,
     cells,
     height_of,
-    listed,
     printable,
     width_of,
+    wrap_items,
     wrapped,
 )
 
 
 @given(st.text(), st.integers(8, 40))
-def test_wrapped_lines_fit_and_lose_nothing(text: str, most: int) -> None:
-    lines = wrapped(text, most)
-    assert all(cells(line) <= most for line in lines)
+def test_wrapped_lines_fit_and_lose_nothing(text: str, max_cells: int) -> None:
+    lines = wrapped(text, max_cells)
+    assert all(cells(line) <= max_cells for line in lines)
     assert "".join("".join(lines).split()) == "".join(printable(text).split())
 
 
@@ -34,14 +34,14 @@ def test_templates_are_wrapped_after_delimiters() -> None:
 
 
 @given(st.lists(st.text(min_size=1)), st.integers(8, 40))
-def test_listed_items_fit_and_lose_nothing(items: list[str], most: int) -> None:
-    lines = listed(items, most)
-    assert all(cells(line) <= most for line in lines)
+def test_listed_items_fit_and_lose_nothing(items: list[str], max_cells: int) -> None:
+    lines = wrap_items(items, max_cells)
+    assert all(cells(line) <= max_cells for line in lines)
     assert "".join("".join(lines).split()) == "".join(printable(",".join(items)).split())
 
 
 def test_listed_items_are_not_broken() -> None:
-    assert listed(["user_id S", "name S", "age N"], 18) == ["user_id S, name S,", "age N"]
+    assert wrap_items(["user_id S", "name S", "age N"], 18) == ["user_id S, name S,", "age N"]
 
 
 def test_wide_characters_use_two_cells_and_combining_marks_none() -> None:

@@ -61,11 +61,11 @@ def cdk_json(
     design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
     """Write the data model (dynamodb_data_model.json) from which the AWS DynamoDB MCP server generates a CDK app."""
-    from keyplan.export.cdk_json import collisions, model, unread  # noqa: PLC0415 - as above
+    from keyplan.export.cdk_json import collisions, ignored_settings, model  # noqa: PLC0415 - as above
 
     loaded, tables = _resources("cdk-json", design, prefix, checkpoints=checkpoints, refused=collisions)
     write("export cdk-json", model(loaded, tables), output)
-    _print_notes(tables, unread(tables))
+    _print_notes(tables, ignored_settings(tables))
 
 
 @app.command(name="nosql-workbench")
@@ -123,9 +123,9 @@ def _print_notes(tables: Sequence[TableResource], more: Iterable[str] = ()) -> N
 
     `more` contains additional notes to print.
     """
-    from keyplan.export.resources import left_out  # noqa: PLC0415 - as above
+    from keyplan.export.resources import omitted_settings  # noqa: PLC0415 - as above
 
-    for note in (*left_out(tables), *_unread_streams(tables), *more):
+    for note in (*omitted_settings(tables), *_unread_streams(tables), *more):
         typer.echo(f"note: {note}", err=True)
 
 

@@ -83,26 +83,26 @@ def iam(
     from keyplan.streams.checkpoints_table import checkpoint_table  # noqa: PLC0415 - `keyplan --help` needs no designs
 
     loaded = load(design)
-    where = _account(loaded, prefix, region=region, account=account, partition=partition)
+    arn_account = _account(loaded, prefix, region=region, account=account, partition=partition)
     if split and output is None:
         raise refusal("keyplan export iam: --split writes files: add --output FILE")
     patterns = _selected_patterns(loaded, pattern or [])
-    bindings = Bindings({name: principal_value(value) for name, value in _bound(bind or [])})
+    bindings = Bindings({name: principal_value(value) for name, value in _parse_bindings(bind or [])})
     try:
-        grants = list(_of_patterns(patterns, bindings))
+        grants = list(_pattern_grants(patterns, bindings))
     except BindError as error:
         raise refusal(f"keyplan export iam: {error}") from None
     runs_consumers = not pattern if consumers is None else consumers
-    of_table = of_creation if create else of_checks if describe else _no_grants
-    grants += [grant for table in loaded.tables for grant in of_table(table)]
+    grants_of_table = of_creation if create else of_checks if describe else _no_grants
+    grants += [grant for table in loaded.tables for grant in grants_of_table(table)]
     if runs_consumers:
-        read = _read_streams(loaded, any_stream=bool(consumers))
-        grants += _of_consumers(loaded, read, prefix, checkpoints=checkpoint_table() if checkpoints else None)
-        grants += of_table(checkpoint_table()) if checkpoints and read else ()
+        read_tables = _read_streams(loaded, any_stream=bool(consumers))
+        grants += _consumer_grants(loaded, read_tables, prefix, checkpoints=checkpoint_table() if checkpoints else None)
+        grants += grants_of_table(checkpoint_table()) if checkpoints and read_tables else ()
     if not grants:
         raise refusal("keyplan export iam: no requests are sent, so no permissions are needed", code=1)
-    policy_document = policy(grants, where)
-    documents = policies(grants, where) if split else [policy_document]
+    policy_document = policy(grants, arn_account)
+    documents = policies(grants, arn_account) if split else [policy_document]
     _write(documents, output)
     _print_size(size(policy_document), [size(document) for document in documents])
 
@@ -145,7 +145,7 @@ def _selected_patterns(design: Design, names: Sequence[str]) -> list[Pattern[...
     return requested
 
 
-def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _parse_bindings(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
@@ -154,7 +154,7 @@ def _bound(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> Iterator[Grant]:
+def _pattern_grants(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> Iterator[Grant]:
     """Yield the permissions for patterns, and print notes on them.
 
     If `bindings` binds fields to attributes of the principal, a note lists the patterns that can nevertheless access
@@ -164,17 +164,17 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
 
     by_pattern = {pattern.name: list(of_pattern(pattern, bindings)) for pattern in patterns}
     all_grants = [grant for grants in by_pattern.values() for grant in grants]
-    used = {name for grant in all_grants for name in grant.leading.bound}
-    if unused := [name for name in bindings.values if name not in used]:
+    used_names = {name for grant in all_grants for name in grant.leading.bound}
+    if unused := [name for name in bindings.values if name not in used_names]:
         raise refusal(
             f"keyplan export iam: no partition key of these patterns contains {', '.join(unused)}, so it cannot be"
             " bound"
         )
     for note in dict.fromkeys(note for grant in all_grants for note in grant.leading.notes):
         _note(note)
-    free = [name for name, grants in by_pattern.items() if any(not grant.leading.bound for grant in grants)]
-    if bindings.values and free:
-        _note(f"these patterns access partitions of every principal: {', '.join(free)}")
+    unbound = [name for name, grants in by_pattern.items() if any(not grant.leading.bound for grant in grants)]
+    if bindings.values and unbound:
+        _note(f"these patterns access partitions of every principal: {', '.join(unbound)}")
     yield from all_grants
 
 
@@ -198,16 +198,18 @@ def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
     return [table for table in design.tables if table.consumers or (any_stream and table in undeclared)]
 
 
-def _of_consumers(design: Design, read: Sequence[Table], prefix: str, *, checkpoints: Table | None) -> Iterator[Grant]:
+def _consumer_grants(
+    design: Design, read_tables: Sequence[Table], prefix: str, *, checkpoints: Table | None
+) -> Iterator[Grant]:
     """Yield the permissions for running consumers: reading streams, and writing checkpoints and failed records."""
-    from keyplan.export.iam import keeps_failures, of_consumers, of_failures  # noqa: PLC0415 - as above
+    from keyplan.export.iam import of_consumers, of_failures, stores_failures  # noqa: PLC0415 - as above
 
-    failures = [table for table in design.tables if keeps_failures(table)]
-    for table in read:
+    failure_tables = [table for table in design.tables if stores_failures(table)]
+    for table in read_tables:
         yield from of_consumers(table, prefix, checkpoints)
-        for kept_in in failures:
-            yield from of_failures(kept_in, table, prefix)
-        if not failures:
+        for failure_table in failure_tables:
+            yield from of_failures(failure_table, table, prefix)
+        if not failure_tables:
             _print_destinations(table)
 
 
@@ -229,9 +231,11 @@ def _write(documents: Sequence[dict[str, Any]], output: Path | None) -> None:
         write("export iam", in_json(policy), path)
 
 
-def _print_size(size: int, parts: Sequence[int]) -> None:
-    from keyplan.export.iam import MANAGED_POLICY_CHARACTERS as MOST  # noqa: PLC0415 - as above
+def _print_size(size: int, sizes: Sequence[int]) -> None:
+    from keyplan.export.iam import MANAGED_POLICY_CHARACTERS as MAX_CHARACTERS  # noqa: PLC0415 - as above
 
-    if max(parts) > MOST:
-        advice = "a statement alone is longer" if len(parts) > 1 else "use --split to write several policies"
-        _note(f"a managed policy holds {MOST:,} characters without white space, and this has {size:,}: {advice}")
+    if max(sizes) > MAX_CHARACTERS:
+        advice = "a statement alone is longer" if len(sizes) > 1 else "use --split to write several policies"
+        _note(
+            f"a managed policy holds {MAX_CHARACTERS:,} characters without white space, and this has {size:,}: {advice}"
+        )

@@ -76,13 +76,13 @@ def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
     for table in tables:
         variable = _variable(table.name)
         if variable in names:
-            other = names[variable]
+            other_table = names[variable]
             yield Fault(
                 "KP109",
-                f"tables {other.name} and {table.name} have the same variable name in the CDK app",
+                f"tables {other_table.name} and {table.name} have the same variable name in the CDK app",
                 "rename one of them, or export a CloudFormation template",
                 table.schema.place,
-                other.schema.place,
+                other_table.schema.place,
             )
         names.setdefault(variable, table)
 
@@ -92,11 +92,11 @@ def _variable(name: str) -> str:
     cdk_generator/generator.py.
     """
     words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[-_.]", " ", name)).split() or ["table"]
-    joined = words[0].lower() + "".join(word.capitalize() for word in words[1:])
-    return f"table{joined}" if joined[0].isdigit() else joined
+    variable = words[0].lower() + "".join(word.capitalize() for word in words[1:])
+    return f"table{variable}" if variable[0].isdigit() else variable
 
 
-_UNREAD = {
+_IGNORED_SETTINGS = {
     "LocalSecondaryIndexes": "local indexes",
     "StreamSpecification": "the stream",
     "ProvisionedThroughput": "provisioned capacity",
@@ -107,13 +107,13 @@ _UNREAD = {
 """Descriptions of the settings that the generated app ignores, by the name of the setting in the file."""
 
 
-def unread(tables: Sequence[TableResource]) -> Iterator[str]:
+def ignored_settings(tables: Sequence[TableResource]) -> Iterator[str]:
     """Yield a note for each table with settings that the generator ignores, and for each entity without an example
     item.
     """
     for table in tables:
         yield from (item for item in map(example_item, table.table.entities) if isinstance(item, str))
-        ignored = [words for member, words in _UNREAD.items() if member in table.request]
+        ignored = [description for setting, description in _IGNORED_SETTINGS.items() if setting in table.request]
         ignored += ["point-in-time recovery"] if table.recovers else []
         if ignored:
             yield f"the generated CDK app declares table {table.name} without {', '.join(ignored)}"

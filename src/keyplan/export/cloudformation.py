@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from keyplan.design.declaring.design import Design
-from keyplan.export.resources import TableResource, in_json, named
+from keyplan.export.resources import TableResource, in_json, unique_identifier
 
 _DESCRIPTION_BYTES = 1024
-_JOINED = "Table"
+_SUFFIX = "Table"
 """The suffix that is appended to a logical ID if the table name consists of several words."""
-_SAME = ("TableName", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
-_SAME_SETTINGS = ("BillingMode", "ProvisionedThroughput", "WarmThroughput", "TableClass", "DeletionProtectionEnabled")
+_COPIED_MEMBERS = ("TableName", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+_COPIED_SETTINGS = ("BillingMode", "ProvisionedThroughput", "WarmThroughput", "TableClass", "DeletionProtectionEnabled")
 """The parameters of a CreateTable request that have the same name and format as a property in a template."""
 
 
@@ -39,26 +39,26 @@ def logical_id(name: str) -> str:
 
     For example, the logical ID of orders is orders, and the ID of todo-app is TodoAppTable.
     """
-    return named(name, _joined, _split)
+    return unique_identifier(name, _camel_case, _split)
 
 
-def _joined(name: str) -> str:
+def _camel_case(name: str) -> str:
     words = re.split(r"[^A-Za-z0-9]+", name)
-    return name if len(words) == 1 else "".join(word[:1].upper() + word[1:] for word in words) + _JOINED
+    return name if len(words) == 1 else "".join(word[:1].upper() + word[1:] for word in words) + _SUFFIX
 
 
 def _split(candidate: str) -> str:
     """Return the table name from which a logical ID was derived. The name is assumed to consist of lowercase words
     joined by hyphens.
     """
-    if not candidate.endswith(_JOINED):
+    if not candidate.endswith(_SUFFIX):
         return candidate
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", candidate.removesuffix(_JOINED)).lower()
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", candidate.removesuffix(_SUFFIX)).lower()
 
 
 def _description(design: Design) -> str:
-    first = design.doc.partition("\n\n")[0]
-    text = f"Tables of the design {design.name}. {' '.join(first.split())}".strip()
+    first_paragraph = design.doc.partition("\n\n")[0]
+    text = f"Tables of the design {design.name}. {' '.join(first_paragraph.split())}".strip()
     return text.encode("ascii", "replace")[:_DESCRIPTION_BYTES].decode()
 
 
@@ -69,22 +69,26 @@ def _resources(tables: Sequence[TableResource]) -> dict[str, Any]:
     created at the same time.
     """
     entries: dict[str, Any] = {}
-    before: str | None = None
+    previous_id: str | None = None
     for table in tables:
-        own = logical_id(table.table.name)
-        entries[own] = {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+        resource_id = logical_id(table.table.name)
+        entries[resource_id] = {
+            "Type": "AWS::DynamoDB::Table",
+            "DeletionPolicy": "Retain",
+            "UpdateReplacePolicy": "Retain",
+        }
         if table.table.schema.indexes:
-            if before is not None:
-                entries[own]["DependsOn"] = before
-            before = own
-        entries[own]["Properties"] = properties(table)
+            if previous_id is not None:
+                entries[resource_id]["DependsOn"] = previous_id
+            previous_id = resource_id
+        entries[resource_id]["Properties"] = properties(table)
     return entries
 
 
 def properties(table: TableResource) -> dict[str, Any]:
     """Return the CloudFormation properties of a table."""
     request = table.request
-    members = {name: request[name] for name in (*_SAME, *_SAME_SETTINGS) if name in request}
+    members = {name: request[name] for name in (*_COPIED_MEMBERS, *_COPIED_SETTINGS) if name in request}
     if "StreamSpecification" in request:
         members["StreamSpecification"] = {"StreamViewType": request["StreamSpecification"]["StreamViewType"]}
     if table.ttl is not None:
@@ -95,12 +99,15 @@ def properties(table: TableResource) -> dict[str, Any]:
 
 
 def _outputs(table: TableResource) -> dict[str, Any]:
-    name, own = table.name, logical_id(table.table.name)
+    name, resource_id = table.name, logical_id(table.table.name)
     outputs = {
-        f"{own}Name": {"Description": f"Name of table {name}", "Value": {"Ref": own}},
-        f"{own}Arn": {"Description": f"ARN of table {name}", "Value": {"Fn::GetAtt": [own, "Arn"]}},
+        f"{resource_id}Name": {"Description": f"Name of table {name}", "Value": {"Ref": resource_id}},
+        f"{resource_id}Arn": {"Description": f"ARN of table {name}", "Value": {"Fn::GetAtt": [resource_id, "Arn"]}},
     }
     if table.table.schema.stream is not None:
-        stream = {"Description": f"ARN of the stream of table {name}", "Value": {"Fn::GetAtt": [own, "StreamArn"]}}
-        outputs[f"{own}Stream"] = stream
+        stream = {
+            "Description": f"ARN of the stream of table {name}",
+            "Value": {"Fn::GetAtt": [resource_id, "StreamArn"]},
+        }
+        outputs[f"{resource_id}Stream"] = stream
     return outputs

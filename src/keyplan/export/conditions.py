@@ -25,7 +25,7 @@ from keyplan.design.keys.templates import BoundTemplate
 from keyplan.design.parameters import CALL_SOURCES, Param
 from keyplan.design.planning.plan import KeyValue, Plan, SortCondition
 
-_UNFIT = (KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
+_UNSTORABLE_ERRORS = (KeyPartError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
 """The errors that are raised for a constant that cannot be stored. A rule reports patterns with such constants."""
 
 
@@ -45,7 +45,7 @@ def _sort(condition: SortCondition) -> str:
     return f"{condition.attribute} {condition.op} {low}"
 
 
-_ENDS = {"upper": "the end of ", "after": "the end of ", "before": "the start of "}
+_BOUND_WORDS = {"upper": "the end of ", "after": "the end of ", "before": "the start of "}
 """The words that precede the text of a range bound in messages, by the position of the bound.
 
 "before" is the position before all keys that start with the text. "after" and "upper" are positions after these keys.
@@ -54,23 +54,23 @@ _ENDS = {"upper": "the end of ", "after": "the end of ", "before": "the start of
 
 def _text(value: KeyValue) -> str:
     if value.template is not None:
-        return _ENDS.get(value.part, "") + "".join(_pieces(value, value.template))
+        return _BOUND_WORDS.get(value.part, "") + "".join(_template_texts(value, value.template))
     source = next(iter(value.sources.values()), None)
     if isinstance(source, CALL_SOURCES):
         return _source(source)
     assert value.field is not None, "a key attribute is made by a template or a field"
     try:
-        ((kind, stored),) = value.field.encode(source).items()
-    except _UNFIT:
+        ((type_code, stored),) = value.field.encode(source).items()
+    except _UNSTORABLE_ERRORS:
         return _source(source)
-    return str(stored) if kind == "N" else repr(stored)
+    return str(stored) if type_code == "N" else repr(stored)
 
 
-def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
+def _template_texts(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
     """Yield the parts of a key template as text, up to the first field whose value is unknown. This field is not
     included.
     """
-    for part in _within_text(value, template):
+    for part in _contained_parts(value, template):
         if not isinstance(part, BoundPlaceholder):
             yield part.text
         elif part.name not in value.sources:
@@ -79,7 +79,7 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
             yield _placeholder(part, value.sources[part.name])
 
 
-def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlaceholder | Text]:
+def _contained_parts(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlaceholder | Text]:
     """Return the parts of a template that a key value contains.
 
     If the value is a key prefix (begins_with), these are the parts up to the last field that has a value. The value of
@@ -87,8 +87,8 @@ def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundPlac
     """
     if value.part != "begins":
         return template.parts
-    numbers = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]
-    return template.parts[: numbers[-1] + 1]
+    indexes = [index for index, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]
+    return template.parts[: indexes[-1] + 1]
 
 
 def _placeholder(placeholder: BoundPlaceholder, source: Any) -> str:
@@ -97,7 +97,7 @@ def _placeholder(placeholder: BoundPlaceholder, source: Any) -> str:
         return "{" + repr(source) + "}"
     try:
         return placeholder.encode(source)
-    except _UNFIT:
+    except _UNSTORABLE_ERRORS:
         return str(source)
 
 
@@ -112,11 +112,11 @@ def condition(tree: Condition | None) -> str:
     if tree is None:
         return ""
     if isinstance(tree, AndCondition):
-        return " and ".join(_within(part) for part in tree.parts)
+        return " and ".join(_in_parentheses(part) for part in tree.parts)
     if isinstance(tree, OrCondition):
-        return " or ".join(_within(part) for part in tree.parts)
+        return " or ".join(_in_parentheses(part) for part in tree.parts)
     if isinstance(tree, NotCondition):
-        return f"not {_within(tree.part)}"
+        return f"not {_in_parentheses(tree.part)}"
     return _simple(tree)
 
 
@@ -130,10 +130,10 @@ def written_only_if(plan: Plan) -> str:
         return condition(requirement)
     if plan.exists == "must":
         return " and ".join(filter(None, ("the item exists", condition(requirement))))
-    absent = "no item exists" + ("" if plan.replaceable is None else f" or {_within(plan.replaceable)}")
+    absent = "no item exists" + ("" if plan.replaceable is None else f" or {_in_parentheses(plan.replaceable)}")
     if requirement is None:
         return absent
-    return f"{absent if plan.replaceable is None else f'({absent})'} and {_within(requirement)}"
+    return f"{absent if plan.replaceable is None else f'({absent})'} and {_in_parentheses(requirement)}"
 
 
 _EXISTENCE = {
@@ -149,7 +149,7 @@ def failure(plan: Plan) -> str:
     The check of the version is not included.
     """
     requirement = _condition_of(plan, has_version=False)
-    text = _within(requirement) if isinstance(requirement, OrCondition) else condition(requirement)
+    text = _in_parentheses(requirement) if isinstance(requirement, OrCondition) else condition(requirement)
     if plan.exists == "may" and text:
         return f"fails unless {text}"
     exception = "" if plan.replaceable is None else f", unless {condition(plan.replaceable)}"
@@ -161,18 +161,18 @@ def _condition_of(plan: Plan, *, has_version: bool = True) -> Condition | None:
     """Return the condition of a write, or None. It includes the checks of expected field values. If `has_version` is
     True, it also includes the check of the version.
     """
-    equal = dict(plan.assumed)
+    expected_values = dict(plan.assumed)
     if has_version and plan.version is not None and plan.entity.version is not None:
-        equal[plan.entity.version] = plan.version
+        expected_values[plan.entity.version] = plan.version
     parts = [] if plan.condition is None else [plan.condition]
     parts += [
         FieldPath(name).missing() if is_stored_as_absent(value) else FieldPath(name) == value
-        for name, value in equal.items()
+        for name, value in expected_values.items()
     ]
     return parts[0] if len(parts) == 1 else AndCondition(tuple(parts)) if parts else None
 
 
-def _within(part: Condition) -> str:
+def _in_parentheses(part: Condition) -> str:
     text = condition(part)
     return f"({text})" if isinstance(part, (AndCondition, OrCondition)) else text
 
@@ -192,13 +192,13 @@ def _simple(tree: Condition) -> str:
     return f"{operands[0]} {tree.name} {operands[1]}"
 
 
-def _part(part: Any) -> str:
+def _path_part(part: Any) -> str:
     return _source(part) if isinstance(part, Param) else str(part)
 
 
 def _operand(operand: Any) -> str:
     if isinstance(operand, FieldPath):
-        return operand.field + "".join(f"[{_part(part)}]" for part in operand.parts[1:])
+        return operand.field + "".join(f"[{_path_part(part)}]" for part in operand.parts[1:])
     if isinstance(operand, FieldSize):
         return f"size of {_operand(operand.path)}"
     return _source(operand)

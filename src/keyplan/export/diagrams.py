@@ -16,9 +16,9 @@ from keyplan.design.fields.annotations import plain_value
 from keyplan.design.keys.entity_keys import BoundKey
 from keyplan.design.schema import Index, Schema
 from keyplan.export.conditions import condition
-from keyplan.export.svg import LINE, PAD, Drawing, Line, Rect, height_of, listed, width_of, wrapped
+from keyplan.export.svg import LINE, PAD, Drawing, Line, Rect, height_of, width_of, wrap_items, wrapped
 
-_MOST = 64
+_MAX_CHARACTERS = 64
 """The maximum number of characters per line in a box."""
 _GAP = 14
 _LANE = 14
@@ -38,30 +38,32 @@ class _Section:
     lines: list[Line]
 
 
-def entities(table: Table, name: str) -> str:
+def entities(table: Table, id_prefix: str) -> str:
     """Return an SVG drawing of a table's entities with their fields and keys, connected to the indexes that contain
     them.
 
-    `name` must be unique on the page.
+    `id_prefix` must be unique on the page.
     """
     drawing = Drawing()
     sections = {entity: list(_sections(entity)) for entity in table.entities}
-    width = max((width_of(part.lines) for parts in sections.values() for part in parts), default=0)
+    width = max(
+        (width_of(section.lines) for entity_sections in sections.values() for section in entity_sections), default=0
+    )
     head = [*_lines(f"table {table.name}", "name"), *_lines(_key_of_table(table.schema), "dim")]
     width = max(width, width_of(head) - 2 * PAD)
     y = PAD + height_of(head)
     ports: dict[str, list[tuple[float, float]]] = {index.name: [] for index in table.schema.indexes}
-    for parts in sections.values():
-        box, entity_group = _entity(drawing, 2 * PAD, y, width, parts)
-        for index, at in entity_group:
-            ports[index.name].append((box.right, at))
+    for entity_sections in sections.values():
+        box, entity_group = _entity(drawing, 2 * PAD, y, width, entity_sections)
+        for index, line_y in entity_group:
+            ports[index.name].append((box.right, line_y))
         y = box.bottom + _GAP
     frame = Rect(PAD, PAD, width + 2 * PAD, y - PAD)
     drawing.rect(frame, "frame")
     for number, line in enumerate(head):
         drawing.text(2 * PAD, PAD + PAD / 2 + number * LINE, line)
     _indexes(drawing, frame, table, ports)
-    return drawing.svg(name, f"Entities of table {table.name}", _entities_text(table))
+    return drawing.svg(id_prefix, f"Entities of table {table.name}", _entities_text(table))
 
 
 def _sections(entity: EntitySpec) -> Iterator[_Section]:
@@ -76,35 +78,35 @@ def _sections(entity: EntitySpec) -> Iterator[_Section]:
         f"{stored.name}{'?' if stored.optional else ''} {stored.type_code.replace('ANY', 'any')}"
         for stored in entity.fields.values()
     ]
-    yield _Section(None, [Line(text) for text in listed(fields, _MOST)])
+    yield _Section(None, [Line(text) for text in wrap_items(fields, _MAX_CHARACTERS)])
 
 
 def _key_lines(bound: BoundKey) -> Iterator[Line]:
-    for part in bound.attributes:
-        yield from _lines(f"{part.attribute} = {part.text}", "key")
+    for attribute in bound.attributes:
+        yield from _lines(f"{attribute.attribute} = {attribute.text}", "key")
 
 
 def _lines(text: str, style: str) -> list[Line]:
-    return [Line(line, style) for line in wrapped(text, _MOST)]
+    return [Line(line, style) for line in wrapped(text, _MAX_CHARACTERS)]
 
 
 def _entity(
-    drawing: Drawing, x: float, y: float, width: float, parts: Sequence[_Section]
+    drawing: Drawing, x: float, y: float, width: float, sections: Sequence[_Section]
 ) -> tuple[Rect, list[tuple[Index, float]]]:
     """Draw the box of an entity. Return the rectangle of the box, and each index of the entity with the vertical
     position of its section.
     """
-    lines = [line for part in parts for line in part.lines]
+    lines = [line for section in sections for line in section.lines]
     box = drawing.box(Rect(x, y, width, 0), lines, "entity")
-    places: list[tuple[Index, float]] = []
-    above = y + PAD / 2
-    for part in parts:
-        if part.index is not None:
-            places.append((part.index, above + LINE / 2))
-        if part is not parts[0] and part.lines:
-            drawing.rule(box.x, box.right, above)
-        above += len(part.lines) * LINE
-    return box, places
+    index_positions: list[tuple[Index, float]] = []
+    section_y = y + PAD / 2
+    for section in sections:
+        if section.index is not None:
+            index_positions.append((section.index, section_y + LINE / 2))
+        if section is not sections[0] and section.lines:
+            drawing.rule(box.x, box.right, section_y)
+        section_y += len(section.lines) * LINE
+    return box, index_positions
 
 
 def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[tuple[float, float]]]) -> None:
@@ -123,12 +125,12 @@ def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[
         lines, lane = boxes[index.name], lanes[index.name]
         height = height_of(lines)
         colour = f"line colour{lane % _COLOURS}"
-        above = max(y, _mean(ports[index.name]) - height / 2)
-        where = drawing.box(Rect(x, above, width, height), lines, f"index {colour}")
-        y = where.bottom + _GAP
-        across = frame.right + _LANE * (lane + 1)
-        for start, level in ports[index.name]:
-            drawing.path([(start, level), (across, level), (across, where.middle), (where.x, where.middle)], colour)
+        top = max(y, _mean(ports[index.name]) - height / 2)
+        rect = drawing.box(Rect(x, top, width, height), lines, f"index {colour}")
+        y = rect.bottom + _GAP
+        lane_x = frame.right + _LANE * (lane + 1)
+        for start, entity_y in ports[index.name]:
+            drawing.path([(start, entity_y), (lane_x, entity_y), (lane_x, rect.middle), (rect.x, rect.middle)], colour)
 
 
 def _mean(points: Sequence[tuple[float, float]]) -> float:
@@ -136,16 +138,16 @@ def _mean(points: Sequence[tuple[float, float]]) -> float:
 
 
 def _index_lines(index: Index, table: Table) -> list[Line]:
-    inside = sum(entity.key_in(index) is not None for entity in table.entities)
+    entity_count = sum(entity.key_in(index) is not None for entity in table.entities)
     attributes = ", ".join(index.project) if isinstance(index.project, tuple) else index.project or "not stated"
     texts = [f"{index.name}, {index.kind}", f"partition key {', '.join(index.partition)}"]
     texts += [f"sort key {', '.join(index.sort)}"] if index.sort else []
-    return _lines_with_heading([*texts, f"holds {attributes}", f"{inside} of {len(table.entities)} entities"])
+    return _lines_with_heading([*texts, f"holds {attributes}", f"{entity_count} of {len(table.entities)} entities"])
 
 
 def _lines_with_heading(texts: Sequence[str]) -> list[Line]:
     """Wrap texts into lines. The first line has the style of a heading."""
-    lines = [line for text in texts for line in wrapped(text, _MOST // 2)]
+    lines = [line for text in texts for line in wrapped(text, _MAX_CHARACTERS // 2)]
     return [Line(text, "" if number else "name") for number, text in enumerate(lines)]
 
 
@@ -165,32 +167,34 @@ def _entities_text(table: Table) -> str:
 # Patterns.
 
 
-def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
+def patterns(table: Table, table_patterns: Sequence[Pattern[..., Any]], id_prefix: str) -> str:
     """Return an SVG drawing of a table and its indexes, with patterns that read on the left and patterns that write on
     the right.
 
-    `name` must be unique on the page.
+    `id_prefix` must be unique on the page.
     """
     drawing = Drawing()
     targets: list[Index | None] = [None, *table.schema.indexes]
     reads = {
-        target: [pattern for pattern in used if pattern.plan.reading and pattern.plan.index is target]
+        target: [pattern for pattern in table_patterns if pattern.plan.reading and pattern.plan.index is target]
         for target in targets
     }
-    writes = [pattern for pattern in used if not pattern.plan.reading]
-    left = max((width_of([_pattern_line(pattern)]) for readers in reads.values() for pattern in readers), default=0)
-    middle = max(width_of(_target_lines(table, target)) for target in targets)
-    x = left + (4 * _LANE if left else 0)
+    writes = [pattern for pattern in table_patterns if not pattern.plan.reading]
+    left_width = max(
+        (width_of([_pattern_line(pattern)]) for readers in reads.values() for pattern in readers), default=0
+    )
+    target_width = max(width_of(_target_lines(table, target)) for target in targets)
+    x = left_width + (4 * _LANE if left_width else 0)
     y: float = 0
     for target in targets:
         lines = _target_lines(table, target)
-        beside = reads[target], [] if target else writes
-        height = max(height_of(lines), max(map(len, beside)) * _PITCH)
-        box = drawing.box(Rect(x, y, middle, height), lines, "index" if target else "table")
-        _pattern_boxes(drawing, beside[0], box, 0, left)
-        _pattern_boxes(drawing, beside[1], box, box.right + 4 * _LANE, 0)
+        adjacent = reads[target], [] if target else writes
+        height = max(height_of(lines), max(map(len, adjacent)) * _PITCH)
+        box = drawing.box(Rect(x, y, target_width, height), lines, "index" if target else "table")
+        _pattern_boxes(drawing, adjacent[0], box, 0, left_width)
+        _pattern_boxes(drawing, adjacent[1], box, box.right + 4 * _LANE, 0)
         y = box.bottom + _GAP
-    return drawing.svg(name, f"Access patterns of table {table.name}", _patterns_text(table, reads, writes))
+    return drawing.svg(id_prefix, f"Access patterns of table {table.name}", _patterns_text(table, reads, writes))
 
 
 def _pattern_line(pattern: Pattern[..., Any]) -> Line:
@@ -215,22 +219,25 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
     return _lines_with_heading(texts)
 
 
-def _pattern_boxes(drawing: Drawing, readers: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
+def _pattern_boxes(
+    drawing: Drawing, box_patterns: Sequence[Pattern[..., Any]], box: Rect, x: float, right_edge: float
+) -> None:
     """Draw the boxes of patterns one below the other.
 
     An arrow points from `box`, a table or index, to each pattern that reads, and from each pattern that writes to
-    `box`. If `right` is not 0, the right edges of the boxes are at `right`. Otherwise, their left edges are at `x`.
+    `box`. If `right_edge` is not 0, the right edges of the boxes are at `right_edge`. Otherwise, their left edges are
+    at `x`.
     """
-    for number, pattern in enumerate(readers):
+    for number, pattern in enumerate(box_patterns):
         line = _pattern_line(pattern)
         width = width_of([line])
-        kind = "read" if pattern.plan.reading else "write"
-        where = Rect(right - width if right else x, box.y + number * _PITCH, width, 0)
-        pill = drawing.box(where, [line], f"pattern {kind}")
+        css_class = "read" if pattern.plan.reading else "write"
+        rect = Rect(right_edge - width if right_edge else x, box.y + number * _PITCH, width, 0)
+        pattern_box = drawing.box(rect, [line], f"pattern {css_class}")
         if pattern.plan.reading:
-            drawing.arrow((box.x, pill.middle), (pill.right + 2, pill.middle), f"line {kind}")
+            drawing.arrow((box.x, pattern_box.middle), (pattern_box.right + 2, pattern_box.middle), f"line {css_class}")
         else:
-            drawing.arrow((pill.x, pill.middle), (box.right + 2, pill.middle), f"line {kind}")
+            drawing.arrow((pattern_box.x, pattern_box.middle), (box.right + 2, pattern_box.middle), f"line {css_class}")
 
 
 def _patterns_text(
@@ -249,29 +256,29 @@ def _patterns_text(
 # Consumers.
 
 
-def consumers(tables: Sequence[Table], name: str) -> str:
+def consumers(tables: Sequence[Table], id_prefix: str) -> str:
     """Return an SVG drawing of the tables with streams. Arrows lead to the consumers and to the destinations of failed
     records.
 
-    `name` must be unique on the page.
+    `id_prefix` must be unique on the page.
     """
     drawing = Drawing()
     sources = {table: _source_lines(table) for table in tables if table.consumers}
     boxes = {consumer: _consumer_lines(consumer) for table in sources for consumer in table.consumers}
-    first = max(map(width_of, sources.values()))
-    second = max(map(width_of, boxes.values()))
+    source_width = max(map(width_of, sources.values()))
+    consumer_width = max(map(width_of, boxes.values()))
     y: float = 0
     for table, lines in sources.items():
         heights = [height_of(boxes[consumer]) for consumer in table.consumers]
         total_height = max(height_of(lines), sum(heights) + _GAP * (len(heights) - 1))
-        source = drawing.box(Rect(0, y, first, total_height), lines, "table")
+        source = drawing.box(Rect(0, y, source_width, total_height), lines, "table")
         for consumer, height in zip(table.consumers, heights, strict=True):
-            box = drawing.box(Rect(source.right + 5 * _LANE, y, second, height), boxes[consumer], "entity")
+            box = drawing.box(Rect(source.right + 5 * _LANE, y, consumer_width, height), boxes[consumer], "entity")
             drawing.arrow((source.right, box.middle), (box.x - 2, box.middle), "line read")
             _failures(drawing, consumer, box)
             y = box.bottom + _GAP
         y = max(y, source.bottom + _GAP)
-    return drawing.svg(name, "Change consumers", " ".join(_consumer_text(*pair) for pair in _pairs(tables)))
+    return drawing.svg(id_prefix, "Change consumers", " ".join(_consumer_text(*pair) for pair in _pairs(tables)))
 
 
 def _pairs(tables: Sequence[Table]) -> Iterator[tuple[Table, Consumer]]:
@@ -285,7 +292,7 @@ def _source_lines(table: Table) -> list[Line]:
 def _consumer_lines(consumer: Consumer) -> list[Line]:
     texts = [f"{_names(consumer)}: {', '.join(sorted(consumer.events))}"]
     if consumer.filter is not None:
-        texts.append(f"only {_when(consumer)}")
+        texts.append(f"only {_filter_text(consumer)}")
     texts.append(f"batches of {consumer.batch}")
     return [*_lines(consumer.name, "name"), *(line for text in texts for line in _lines(text, ""))]
 
@@ -294,7 +301,7 @@ def _names(consumer: Consumer) -> str:
     return ", ".join(entity.name for entity in consumer.entities)
 
 
-def _when(consumer: Consumer) -> str:
+def _filter_text(consumer: Consumer) -> str:
     if not isinstance(consumer.filter, Changed):
         return f"while {condition(consumer.filter)}"
     becomes = "" if consumer.filter.becomes is None else f" to {plain_value(consumer.filter.becomes)!r}"
@@ -304,9 +311,9 @@ def _when(consumer: Consumer) -> str:
 def _failures(drawing: Drawing, consumer: Consumer, box: Rect) -> None:
     lines = _lines(_after_failures(consumer), "")
     height = height_of(lines)
-    where = Rect(box.right + 5 * _LANE, box.middle - height / 2, width_of(lines), height)
-    drawing.box(where, lines, "failed")
-    drawing.arrow((box.right, box.middle), (where.x - 2, box.middle), "line write")
+    rect = Rect(box.right + 5 * _LANE, box.middle - height / 2, width_of(lines), height)
+    drawing.box(rect, lines, "failed")
+    drawing.arrow((box.right, box.middle), (rect.x - 2, box.middle), "line write")
 
 
 def _after_failures(consumer: Consumer) -> str:

@@ -97,11 +97,11 @@ def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
 
     If no such number is found, return the number unchanged.
     """
-    kind = type(value)
+    number_type = type(value)
     return next(
         (
-            kind(candidate)
-            for candidate in _near(Decimal(str(value)), bounds, kind)
+            number_type(candidate)
+            for candidate in _candidates(Decimal(str(value)), bounds, number_type)
             if _is_within_bounds(candidate, bounds)
         ),
         value,
@@ -119,15 +119,15 @@ def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
     return bounded(type(value)(Decimal(str(first)) + turn * unit), bounds)
 
 
-def _near(value: Decimal, bounds: Mapping[str, Decimal], kind: type) -> Iterator[Decimal]:
+def _candidates(value: Decimal, bounds: Mapping[str, Decimal], number_type: type) -> Iterator[Decimal]:
     """Yield numbers that might satisfy the bounds: the number itself, the bounds, and numbers near them."""
     unit = bounds.get("multiple_of") or Decimal(1)
-    ends = [bounds[name] for name in ("ge", "gt", "le", "lt") if name in bounds]
-    middle = [sum(ends, Decimal(0)) / len(ends)] if ends else []
-    near = [value, *ends, *(end + step for end in ends for step in (unit, -unit)), *middle]
-    if kind is not int:
-        yield from near
-    for candidate in near:
+    limits = [bounds[name] for name in ("ge", "gt", "le", "lt") if name in bounds]
+    middle = [sum(limits, Decimal(0)) / len(limits)] if limits else []
+    candidates = [value, *limits, *(limit + step for limit in limits for step in (unit, -unit)), *middle]
+    if number_type is not int:
+        yield from candidates
+    for candidate in candidates:
         yield from (Decimal(ceil(candidate)), Decimal(floor(candidate)))
         yield from (ceil(candidate / unit) * unit, floor(candidate / unit) * unit)
     yield unit
@@ -143,26 +143,26 @@ def _is_within_bounds(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
     )
 
 
-def of_least_length(value: Any, least: int) -> Any:
-    """Extend a collection or bytes object to at least `least` elements, and return the result.
+def pad_to_length(value: Any, min_length: int) -> Any:
+    """Extend a collection or bytes object to at least `min_length` elements, and return the result.
 
     The added elements are similar to the existing ones. An empty value is returned unchanged.
     """
-    missing = least - len(value)
-    if missing <= 0 or not value:
+    missing_count = min_length - len(value)
+    if missing_count <= 0 or not value:
         return value
     if isinstance(value, bytes):
-        return value.ljust(least, b">")
+        return value.ljust(min_length, b">")
     if isinstance(value, (list, tuple)):
-        return type(value)([*value, *[value[-1]] * missing])
+        return type(value)([*value, *[value[-1]] * missing_count])
     if isinstance(value, dict):
         ((name, member),) = value.items()
-        return {**value, **{f"{name}{number}": member for number in range(2, missing + 2)}}
+        return {**value, **{f"{name}{number}": member for number in range(2, missing_count + 2)}}
     (member,) = value
-    return type(value)([member, *_others(member, missing)])
+    return type(value)([member, *_other_members(member, missing_count)])
 
 
-def _others(member: Any, count: int) -> Iterator[Any]:
+def _other_members(member: Any, count: int) -> Iterator[Any]:
     """Yield up to `count` values that differ from `member`, a value in a set. They can be added to the set."""
     for number in range(1, count + 1):
         if isinstance(member, str):
@@ -183,7 +183,7 @@ class Scope:
     models: tuple[type[BaseModel], ...] = ()
     turn: int = 0
     prefix: str = ""
-    whole: bool = False
+    all_fields: bool = False
     """True if fields with the default None also get example values."""
 
 
@@ -216,13 +216,13 @@ def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
     """
     if isinstance(pattern, Transaction):
         steps = [(step.call.arguments, fields_of_parameters(step.call.pattern)) for step in pattern.steps]
-        used = [(source, fields.get(name)) for step, fields in steps for name, source in step.items()]
+        uses = [(source, fields.get(name)) for step, fields in steps for name, source in step.items()]
     else:
         known_fields = {
             name: field for entity in reversed(pattern.plan.entities) for name, field in entity.fields.items()
         }
-        used = [(source, known_fields.get(name)) for name, source, _ in field_uses(pattern.plan)]
-    sources = [(source.values if isinstance(source, Each) else source, field) for source, field in used]
+        uses = [(source, known_fields.get(name)) for name, source, _ in field_uses(pattern.plan)]
+    sources = [(source.values if isinstance(source, Each) else source, field) for source, field in uses]
     return {
         source._name: field
         for source, field in reversed(sources)
@@ -230,27 +230,27 @@ def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
     }
 
 
-def _kinds(annotation: Any) -> tuple[Any, Any]:
+def _value_types(annotation: Any) -> tuple[Any, Any]:
     """Return the type of a parameter and, for a list, the type of its elements. If the parameter is not a list, return
     its type twice.
     """
-    kind, _ = without_none(annotation)
-    return kind, without_none(get_args(kind)[0])[0] if get_origin(kind) is list else kind
+    value_type, _ = without_none(annotation)
+    return value_type, without_none(get_args(value_type)[0])[0] if get_origin(value_type) is list else value_type
 
 
 def _source(annotation: Any, field: StoredField | None) -> StoredField | type[BaseModel] | None:
     """Return the field or model from which the example value of a parameter is generated. Return None if only its type
     determines the value.
     """
-    kind, element = _kinds(annotation)
-    if field is not None and field.annotation in (kind, element):
+    value_type, element = _value_types(annotation)
+    if field is not None and field.annotation in (value_type, element):
         return field
     return element if isinstance(element, type) and issubclass(element, BaseModel) else None
 
 
 def _argument(annotation: Any, name: str, field: StoredField | None, scope: Scope) -> Any:
-    kind, element = _kinds(annotation)
-    if field is not None and kind == field.annotation:
+    value_type, element = _value_types(annotation)
+    if field is not None and value_type == field.annotation:
         return _of_field(field.info, name, scope)
     if field is not None and element == field.annotation:
         return [_of_field(field.info, name, scope)]
@@ -260,9 +260,9 @@ def _argument(annotation: Any, name: str, field: StoredField | None, scope: Scop
 def _of_field(info: FieldInfo, name: str, scope: Scope) -> Any:
     """Return an example value of a field: one of its declared examples, or a generated value."""
     declared: Any = info.annotation
-    own = list(_own_examples(info))
-    if own:
-        return own[scope.turn % len(own)]
+    declared_examples = list(_own_examples(info))
+    if declared_examples:
+        return declared_examples[scope.turn % len(declared_examples)]
     return _fitting(_of_type(declared, name, scope), declared, name, scope, info)
 
 
@@ -284,12 +284,12 @@ def _fitting(value: Any, annotation: Any, name: str, scope: Scope, info: FieldIn
     """Return a value if it satisfies the declared constraints, otherwise a similar value that does."""
     declared = DeclaredField.from_annotation(name, annotation, info)
     if type(value) is str and declared.choices is None:
-        turn = scope.turn + (crc32(name.encode()) % _VARIETY if scope.whole else 0)
+        turn = scope.turn + (crc32(name.encode()) % _VARIETY if scope.all_fields else 0)
         return _matching(declared, turn) if declared.pattern is not None else _of_length(value, declared)
     if type(value) in {int, float, Decimal} and declared.choices is None:
         return nth_bounded(value, bounds_of(annotation, info), scope.turn)
     is_sized = isinstance(value, (bytes, list, tuple, set, frozenset, dict))
-    return of_least_length(value, declared.min_length or 0) if is_sized else value
+    return pad_to_length(value, declared.min_length or 0) if is_sized else value
 
 
 def _of_length(text: str, declared: DeclaredField) -> str:
@@ -313,30 +313,32 @@ def _matching(declared: DeclaredField, turn: int) -> str:
 
 
 def _of_type(annotation: Any, name: str, scope: Scope) -> Any:
-    kind, _ = without_none(annotation)
-    origin, parts = get_origin(kind) or kind, get_args(kind)
-    if origin is Literal:
-        return parts[scope.turn % len(parts)]
-    if get_origin(kind) is tuple and Ellipsis not in parts:
-        return tuple(example(part, name, scope) for part in parts)
-    if origin in _COLLECTIONS:
-        element = parts[0] if parts else str
-        return _COLLECTIONS[origin]([] if without_none(element)[0] in scope.models else [example(element, name, scope)])
-    if origin in {dict, Mapping}:
-        return {name: example(parts[1] if parts else str, name, scope)}
-    return _of_class(origin, name, scope) if isinstance(origin, type) else f"<{name}>"
+    value_type, _ = without_none(annotation)
+    type_origin, type_arguments = get_origin(value_type) or value_type, get_args(value_type)
+    if type_origin is Literal:
+        return type_arguments[scope.turn % len(type_arguments)]
+    if get_origin(value_type) is tuple and Ellipsis not in type_arguments:
+        return tuple(example(argument, name, scope) for argument in type_arguments)
+    if type_origin in _COLLECTIONS:
+        element = type_arguments[0] if type_arguments else str
+        return _COLLECTIONS[type_origin](
+            [] if without_none(element)[0] in scope.models else [example(element, name, scope)]
+        )
+    if type_origin in {dict, Mapping}:
+        return {name: example(type_arguments[1] if type_arguments else str, name, scope)}
+    return _of_class(type_origin, name, scope) if isinstance(type_origin, type) else f"<{name}>"
 
 
-def _of_class(kind: type, name: str, scope: Scope) -> Any:
-    if issubclass(kind, Enum):
-        members = [*kind] or [f"<{name}>"]
+def _of_class(cls: type, name: str, scope: Scope) -> Any:
+    if issubclass(cls, Enum):
+        members = [*cls] or [f"<{name}>"]
         return members[scope.turn % len(members)]
-    if issubclass(kind, BaseModel):
-        return f"<{name}>" if kind in scope.models else example_model(kind, scope)
+    if issubclass(cls, BaseModel):
+        return f"<{name}>" if cls in scope.models else example_model(cls, scope)
     for type_, value in _VALUES:
-        if issubclass(kind, type_):
-            return _varied(_named_uuid(value, name) if scope.whole else value, scope.turn)
-    hints = {} if kind.__module__ == "builtins" else get_type_hints(kind, include_extras=True)
+        if issubclass(cls, type_):
+            return _varied(_named_uuid(value, name) if scope.all_fields else value, scope.turn)
+    hints = {} if cls.__module__ == "builtins" else get_type_hints(cls, include_extras=True)
     # Only the accessed attributes of a dataclass, named tuple or protocol matter.
     return (
         SimpleNamespace(**{attribute: example(hint, attribute, scope) for attribute, hint in hints.items()})
@@ -371,14 +373,14 @@ def _varied(value: Any, turn: int) -> Any:
 
 def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
     """Return an object of a model in which required fields have example values and other fields their defaults."""
-    inside = replace(scope, models=(*scope.models, model))
+    inner_scope = replace(scope, models=(*scope.models, model))
     values = {
         name: None if info.is_required() else info.get_default(call_default_factory=True)
         for name, info in model.model_fields.items()
     }
     for name, info in model.model_fields.items():
-        if info.is_required() or (scope.whole and values[name] is None):
-            values[name] = _of_field(info, f"{scope.prefix}{name}", inside)
+        if info.is_required() or (scope.all_fields and values[name] is None):
+            values[name] = _of_field(info, f"{scope.prefix}{name}", inner_scope)
     return model.model_construct(**values)
 
 
@@ -401,10 +403,10 @@ def example_request(pattern: Pattern[..., Any], prefix: str = "") -> ExampleRequ
     try:
         arguments = arguments_of(pattern)
         if isinstance(pattern, Transaction):
-            return _together(pattern.calls(arguments), prefix)
+            return _transaction_request(pattern.calls(arguments), prefix)
         plan = pattern.plan
         if not plan.reading and (plan.operation == "ConditionCheck" or plan.keeps_unique):
-            return _together([WriteCall(pattern, arguments)], prefix)
+            return _transaction_request([WriteCall(pattern, arguments)], prefix)
         request = build(plan, arguments, table=prefix + plan.schema.name, now_s=_NOW_S)
         return ExampleRequest(plan.operation, _ascending(request))
     except _NO_EXAMPLE as error:
@@ -421,21 +423,23 @@ def _ascending(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _order(value: AttributeValue) -> bytes:
-    ((kind, content),) = plain(value).items()
-    return scalar_key(kind, content)
+    ((type_code, content),) = plain(value).items()
+    return scalar_key(type_code, content)
 
 
 def example_item(entity: EntitySpec, scope: Scope = _FIRST) -> Item | str:
     """Return an item of an entity with example values, or the reason why no example is possible."""
     try:
         example: Any = example_model(entity.model, scope)
-        written: dict[str, Any] = {name: EXAMPLE_TIMESTAMP for name in entity.fields if entity.fields[name].write_time}
-        return item_builder(entity).item(example, written | ({entity.version: 1} if entity.version else {}))
+        write_values: dict[str, Any] = {
+            name: EXAMPLE_TIMESTAMP for name in entity.fields if entity.fields[name].write_time
+        }
+        return item_builder(entity).item(example, write_values | ({entity.version: 1} if entity.version else {}))
     except _NO_EXAMPLE as error:
         return f"no valid example of {entity.name}: {error}"
 
 
-def _together(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
+def _transaction_request(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
     """Return one transaction with the writes of several calls, including the items that reserve their unique values.
 
     If a write depends on the stored item, no request can be built, and the reason is returned.
@@ -446,8 +450,8 @@ def _together(calls: list[WriteCall[Any]], prefix: str) -> ExampleRequest | str:
         program = actions_of(context, number, call, with_time(call.arguments, _NOW_S), frozenset())
         try:
             next(program)
-        except StopIteration as done:
-            items += [action.request for action in done.value]
+        except StopIteration as stop:
+            items += [action.request for action in stop.value]
         else:
             names = ", ".join(name for rule in call.pattern.plan.entity.sentinels for name in rule.fields)
             return f"it reads the item first: sentinels of unique values ({names}) depend on the values read"
@@ -474,7 +478,7 @@ def _option(name: str, value: Any) -> str:
 def plain(value: Any) -> Any:
     """Return a value in a form that JSON can represent. Binary values are base64 strings."""
     if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items()}
+        return {name: plain(element) for name, element in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
+        return [plain(element) for element in value]
     return b64encode(value).decode() if isinstance(value, bytes) else value

@@ -35,25 +35,30 @@ def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Find
     """Explain a pattern as text: its request, plan, cost, performance claims, assumptions and findings."""
     plan = pattern.plan
     expectation = expected(pattern)
-    parts = [_head(pattern), _request(pattern), _access(plan), _cost(pattern, expectation, book)]
-    parts.append(_claims(pattern, expectation))
+    sections = [_head(pattern), _request(pattern), _access(plan), _cost(pattern, expectation, book)]
+    sections.append(_claims(pattern, expectation))
     notes = [*plan.notes, *(f"assumed: {guess}" for guess in expectation.guesses)]
     if notes:
-        parts.append("\n".join(["Holds only if", *(f"  - {note}" for note in notes)]))
-    mine = _about(pattern.name, findings)
-    parts += _finding_texts(mine)
-    codes = {(finding.code, finding.problem) for finding in mine}
-    parts += [
+        sections.append("\n".join(["Holds only if", *(f"  - {note}" for note in notes)]))
+    pattern_findings = _findings_of(pattern.name, findings)
+    sections += _finding_texts(pattern_findings)
+    codes = {(finding.code, finding.problem) for finding in pattern_findings}
+    sections += [
         f"error[{fault.code}]: {fault.problem}\n  fix: {fault.fix}"
         for fault in all_faults(plan)
         if (fault.code, fault.problem) not in codes
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(part for part in sections if part) + "\n"
 
 
-def _about(name: str, findings: Sequence[Finding]) -> list[Finding]:
+def _findings_of(name: str, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings whose subject is the pattern or consumer with this name."""
-    return [listed for finding in findings for listed in (finding, *finding.alike) if listed.subject == name]
+    return [
+        similar_finding
+        for finding in findings
+        for similar_finding in (finding, *finding.alike)
+        if similar_finding.subject == name
+    ]
 
 
 def _finding_texts(findings: Sequence[Finding]) -> list[str]:
@@ -65,15 +70,15 @@ def explain_consumer(consumer: Consumer, table: Table, findings: Sequence[Findin
     entities = ", ".join(entity.name for entity in consumer.entities) or "every entity"
     head = f"{consumer.name}: consumer of the stream of table {table.name} ({entities})"
     doc = inspect.getdoc(consumer.function)
-    parts = [f"{head}\n  {doc.splitlines()[0]}" if doc else head]
+    texts = [f"{head}\n  {doc.splitlines()[0]}" if doc else head]
     sections = (
         ("Starts on", _starts(consumer, table)),
         ("Batch", _batches(consumer)),
         ("Failure", _failures(consumer)),
     )
-    parts += ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections]
-    parts += _finding_texts(_about(consumer.name, findings))
-    return "\n\n".join(parts) + "\n"
+    texts += ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections]
+    texts += _finding_texts(_findings_of(consumer.name, findings))
+    return "\n\n".join(texts) + "\n"
 
 
 def _starts(consumer: Consumer, table: Table) -> Iterator[str]:
@@ -126,28 +131,28 @@ def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] 
     """
     costs = {cost.name: cost for cost in month.patterns}
     counts = Counter(subject for finding in findings for subject in finding.subjects)
-    places: dict[str, list[Pattern[..., Any]]] = {}
+    patterns_by_heading: dict[str, list[Pattern[..., Any]]] = {}
     for pattern in design.patterns:
-        places.setdefault(_place(pattern.plan), []).append(pattern)
+        patterns_by_heading.setdefault(_heading(pattern.plan), []).append(pattern)
     prices = f"{month.book.region}, prices of {month.book.dated}"
     unproved = ", unproved: see assumptions" if month.guesses else ""
     count = count_text(len(costs), "pattern", "patterns")
-    parts = [wrapped(f"{design.name}: {count}, ${month.total:,.2f} per month ({prices}){unproved}", "")]
+    sections = [wrapped(f"{design.name}: {count}, ${month.total:,.2f} per month ({prices}){unproved}", "")]
     rows = {
-        place: [_row(reported, costs[reported.name], counts[reported.name]) for reported in each_of]
-        for place, each_of in places.items()
+        heading: [_row(pattern, costs[pattern.name], counts[pattern.name]) for pattern in heading_patterns]
+        for heading, heading_patterns in patterns_by_heading.items()
     }
     if rows:
-        parts.append(figure_table(_HEAD, rows, left_aligned=(0, 1)))
+        sections.append(figure_table(_HEAD, rows, left_aligned=(0, 1)))
     consumers = [(table, consumer) for table in design.tables for consumer in table.consumers]
     if consumers:
         lines = (_consumer_line(consumer, table, counts[consumer.name]) for table, consumer in consumers)
-        parts.append("\n".join(["Consumers", *(wrapped(line, "  ") for line in lines)]))
+        sections.append("\n".join(["Consumers", *(wrapped(line, "  ") for line in lines)]))
     if month.guesses:
         lines = (wrapped(f"- {guess}", "  ") for guess in _assumptions(design, month))
-        parts.append("\n".join(["Assumptions (~)", *lines]))
-    parts.append(wrapped(_findings_line(findings), ""))
-    return "\n\n".join(parts) + "\n"
+        sections.append("\n".join(["Assumptions (~)", *lines]))
+    sections.append(wrapped(_findings_line(findings), ""))
+    return "\n\n".join(sections) + "\n"
 
 
 def _assumptions(design: Design, month: Estimate) -> Iterator[str]:
@@ -160,7 +165,7 @@ def _assumptions(design: Design, month: Estimate) -> Iterator[str]:
         yield f"no calls, because no rate is declared: {', '.join(unrated)}"
 
 
-def _place(plan: Plan) -> str:
+def _heading(plan: Plan) -> str:
     """Return the heading for the table or index that a pattern uses."""
     if plan.index is not None:
         return f"index {plan.index.name} of table {plan.schema.name}"
@@ -170,11 +175,11 @@ def _place(plan: Plan) -> str:
 
 def _row(pattern: Pattern[..., Any], cost: PatternCost, findings: int) -> tuple[str, ...]:
     units = cost.expected.units
-    parts = [f"{units.read:,.1f} R"] if units.read or not units.total_write else []
-    parts += [f"{units.total_write:,.1f} W"] if units.total_write else []
-    mark = "~" if cost.expected.guesses else ""
-    monthly = "no rate" if pattern.facts.rate is None else f"{mark}{cost.requests:,.2f}"
-    return pattern.name, pattern.plan.operation, mark + " + ".join(parts), monthly, str(findings or "-")
+    unit_texts = [f"{units.read:,.1f} R"] if units.read or not units.total_write else []
+    unit_texts += [f"{units.total_write:,.1f} W"] if units.total_write else []
+    prefix = "~" if cost.expected.guesses else ""
+    monthly = "no rate" if pattern.facts.rate is None else f"{prefix}{cost.requests:,.2f}"
+    return pattern.name, pattern.plan.operation, prefix + " + ".join(unit_texts), monthly, str(findings or "-")
 
 
 _HEAD: Final = ("pattern", "operation", "units/call", "$/month", "findings")
@@ -192,20 +197,20 @@ def _findings_line(findings: Sequence[Finding]) -> str:
     if not findings:
         return "no findings"
     counts: Counter[str] = Counter(finding.severity for finding in findings)
-    words = (("error", "error", "errors"), ("warning", "warning", "warnings"), ("advice", "advice", "advice"))
-    texts = [count_text(counts[name], singular, several) for name, singular, several in words if counts[name]]
+    severities = (("error", "error", "errors"), ("warning", "warning", "warnings"), ("advice", "advice", "advice"))
+    texts = [count_text(counts[name], singular, plural) for name, singular, plural in severities if counts[name]]
     return f"findings: {', '.join(texts)}; `keyplan check` shows them"
 
 
 def _head(pattern: Pattern[..., Any]) -> str:
     plan = pattern.plan
     tables = list(dict.fromkeys(part.schema.name for part in plan.steps or (plan,)))
-    where = f"table{'s' if len(tables) > 1 else ''} {', '.join(tables)}"
-    where = f"index {plan.index.name} of {where}" if plan.index else where
+    target = f"table{'s' if len(tables) > 1 else ''} {', '.join(tables)}"
+    target = f"index {plan.index.name} of {target}" if plan.index else target
     entities = ", ".join(entity.name for entity in plan.entities)
-    then = ", then BatchGetItem on the table" if plan.hydrated else ""
+    hydration_text = ", then BatchGetItem on the table" if plan.hydrated else ""
     entities += f", as {plan.view.__name__}" if plan.view is not None else ""
-    lines = [f"{pattern.name}: {plan.operation} on {where}{then} ({entities})"]
+    lines = [f"{pattern.name}: {plan.operation} on {target}{hydration_text} ({entities})"]
     if pattern.doc:
         lines.append(f"  {pattern.doc.splitlines()[0]}")
     return "\n".join(lines)
@@ -256,9 +261,10 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         field, source = plan.walk
         walked = f"shard of {field}" if isinstance(source, EveryShard) else field
         yield _WALKS[plan.operation].format(walked)
-    absent = fetched_attributes(plan)
-    if absent and plan.index is not None:
-        yield f"fetches each item from the table, one read each: {plan.index.name} does not project {', '.join(absent)}"
+    missing = fetched_attributes(plan)
+    if missing and plan.index is not None:
+        missing_text = ", ".join(missing)
+        yield f"fetches each item from the table, one read each: {plan.index.name} does not project {missing_text}"
     if plan.view is not None and requested_attributes(plan) is not None:
         yield f"requests only the attributes of {plan.view.__name__}: a smaller response for the same capacity"
     if plan.hydrated:
@@ -282,8 +288,10 @@ def _write_lines(plan: Plan) -> Iterator[str]:
         )
     for effect in plan.effects:
         names = ", ".join(part.attribute for part in effect.key.attributes)
-        how = "set if the item is new" if effect.only_if_missing else "set if its condition is true, otherwise removed"
-        yield f"keeps {names} of index {effect.key.index.name} up to date: {how}"
+        effect_text = (
+            "set if the item is new" if effect.only_if_missing else "set if its condition is true, otherwise removed"
+        )
+        yield f"keeps {names} of index {effect.key.index.name} up to date: {effect_text}"
     patched = [repr(action.path).removeprefix("F.") for action in plan.actions if action.optional]
     if patched:
         yield f"changes {', '.join(patched)} only if the call passes a value"
@@ -351,11 +359,14 @@ def _cost(pattern: Pattern[..., Any], expectation: Expected, book: PriceBook) ->
         items = f"{expectation.evaluated:,.1f} items read for {expectation.returned:,.1f} returned"
         lines.append(f"{items}, {units.read:,.1f} read units")
     else:
-        parts = ", ".join(
-            [f"table {units.write:,.1f}", *(f"{name} {part:,.1f}" for name, part in units.indexes.items())]
+        write_parts = ", ".join(
+            [
+                f"table {units.write:,.1f}",
+                *(f"{name} {index_units:,.1f}" for name, index_units in units.indexes.items()),
+            ]
         )
-        read = f", {units.read:,.1f} read units" if units.read else ""
-        lines.append(f"{units.total_write:,.1f} write units ({parts}){read}")
+        read_text = f", {units.read:,.1f} read units" if units.read else ""
+        lines.append(f"{units.total_write:,.1f} write units ({write_parts}){read_text}")
     price = price_of_call(pattern, expectation, book) * 1e6
     lines.append(f"${price:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
     unproved = ", unproved: it rests on an assumption (see below)" if expectation.guesses else ""

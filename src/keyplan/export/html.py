@@ -24,7 +24,7 @@ from keyplan.export import diagrams, markdown
 from keyplan.export.svg import printable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_INVALID_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters and lone surrogates, which HTML cannot contain."""
 _CONTENTS = (2, 3)
 """The heading levels that the table of contents includes."""
@@ -43,24 +43,24 @@ def page(design: Design, findings: Sequence[Finding], month: Estimate) -> str:
 
 
 def _table(builder: _Page, table: Table, number: int) -> None:
-    parts = list(markdown.of_table(table))
-    chart = parts.index(markdown.ENTITY_CHART)
-    builder.add(parts[: chart + 1])
+    fragments = list(markdown.of_table(table))
+    chart = fragments.index(markdown.ENTITY_CHART)
+    builder.add(fragments[: chart + 1])
     if table.entities:
         diagram = diagrams.entities(table, f"entities-{number}")
         builder.draw(diagram, "Entities with their keys and fields, and the indexes that hold them.")
-    builder.add(parts[chart + 1 :])
+    builder.add(fragments[chart + 1 :])
 
 
 def _patterns(builder: _Page, design: Design) -> None:
-    head, *rest = markdown.of_patterns(design)
+    head, *other_parts = markdown.of_patterns(design)
     builder.add([head])
     for number, table in enumerate(design.tables, 1):
-        used = [pattern for pattern in design.patterns if _uses(pattern.plan.steps or (pattern.plan,), table)]
-        if used:
-            diagram = diagrams.patterns(table, used, f"patterns-{number}")
+        table_patterns = [pattern for pattern in design.patterns if _uses(pattern.plan.steps or (pattern.plan,), table)]
+        if table_patterns:
+            diagram = diagrams.patterns(table, table_patterns, f"patterns-{number}")
             builder.draw(diagram, f"Patterns that read and write {table.name}. Every write also updates its indexes.")
-    builder.add(rest)
+    builder.add(other_parts)
 
 
 def _uses(plans: Iterable[Plan], table: Table) -> bool:
@@ -68,15 +68,15 @@ def _uses(plans: Iterable[Plan], table: Table) -> bool:
 
 
 def _consumers(builder: _Page, design: Design) -> None:
-    parts = list(markdown.of_consumers(design))
-    if not parts:
+    fragments = list(markdown.of_consumers(design))
+    if not fragments:
         return
-    builder.add(parts[:1])
+    builder.add(fragments[:1])
     builder.draw(
         diagrams.consumers(design.tables, "consumers"),
         "Consumers of the table's stream, and the destinations of failed changes.",
     )
-    builder.add(parts[1:])
+    builder.add(fragments[1:])
 
 
 @dataclass
@@ -89,7 +89,7 @@ class _Page:
 
     def add(self, parts: Iterable[str]) -> None:
         """Convert parts of a Markdown document and append them to the page."""
-        tokens = _MARKDOWN.parse(_NO_TEXT.sub("\ufffd", "\n\n".join(parts)))
+        tokens = _MARKDOWN.parse(_INVALID_CHARACTERS.sub("\ufffd", "\n\n".join(parts)))
         for opening, inline in pairwise(tokens):
             if opening.type == "heading_open":
                 self._anchor(opening, _plain(inline))
@@ -98,12 +98,12 @@ class _Page:
     def _anchor(self, opening: Token, text: str) -> None:
         """Set a unique ID on a heading, and add the heading to the table of contents."""
         slug = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
-        names = {name for _, name, _ in self._headings}
-        name, number = f"s-{slug}", 2
-        while name in names:
-            name, number = f"s-{slug}-{number}", number + 1
-        opening.attrSet("id", name)
-        self._headings.append((int(opening.tag[1:]), name, text))
+        anchors = {anchor for _, anchor, _ in self._headings}
+        anchor, number = f"s-{slug}", 2
+        while anchor in anchors:
+            anchor, number = f"s-{slug}-{number}", number + 1
+        opening.attrSet("id", anchor)
+        self._headings.append((int(opening.tag[1:]), anchor, text))
 
     def draw(self, svg: str, caption: str) -> None:
         """Append a diagram with a caption to the page."""

@@ -53,19 +53,19 @@ class Account:
     partition: str = "aws"
     prefix: str = ""
 
-    def arn(self, table: str, under: str) -> str:
-        """Return the ARN of a table, or of one of its indexes or streams. `under` is the path after the table name.
+    def arn(self, table: str, subpath: str) -> str:
+        """Return the ARN of a table, or of one of its indexes or streams. `subpath` is the path after the table name.
 
         For an empty table name, return "*".
         """
         if not table:
             return "*"
         name = f"arn:{self.partition}:dynamodb:{self.region}:{self.number}:table/{self.prefix}{table}"
-        return f"{name}/{under}" if under else name
+        return f"{name}/{subpath}" if subpath else name
 
 
 Texts = tuple[str, ...]
-Place = tuple[str, str]
+Location = tuple[str, str]
 """A table name and the path after it in the ARN, such as index/NAME."""
 
 
@@ -74,7 +74,7 @@ class PolicyStatement:
     """A policy statement that allows actions on resources."""
 
     actions: Texts
-    places: tuple[Place, ...]
+    locations: tuple[Location, ...]
     leading: tuple[Texts, ...]
     """The allowed partitions, each as a tuple with one text per partition key attribute. If empty, all partitions are
     allowed.
@@ -87,19 +87,19 @@ class PolicyStatement:
             "Sid": sid,
             "Effect": "Allow",
             "Action": [f"dynamodb:{action}" for action in self.actions],
-            "Resource": [account.arn(*place) for place in self.places],
+            "Resource": [account.arn(*place) for place in self.locations],
         }
         conditions = self._conditions()
         return {**statement, "Condition": conditions} if conditions else statement
 
     def _conditions(self) -> dict[str, Any]:
-        like: dict[str, list[str]] = {}
+        patterns: dict[str, list[str]] = {}
         for name, texts in zip(_KEYS, zip(*self.leading, strict=True), strict=False):
             if ANY not in texts:
-                like[name] = list(dict.fromkeys(texts))
+                patterns[name] = list(dict.fromkeys(texts))
         conditions: dict[str, Any] = {}
-        if like:
-            conditions |= {"ForAllValues:StringLike": like, "Null": dict.fromkeys(like, "false")}
+        if patterns:
+            conditions |= {"ForAllValues:StringLike": patterns, "Null": dict.fromkeys(patterns, "false")}
         if self.limits.attributes:
             conditions["ForAllValues:StringEquals"] = {"dynamodb:Attributes": list(self.limits.attributes)}
         if self.limits.select:
@@ -111,14 +111,14 @@ class PolicyStatement:
     @property
     def title(self) -> str:
         """Return an ID for the statement (Sid), which consists of letters and digits."""
-        table = self.places[0][0]
-        where = [table, *(_last(under) for _, under in self.places if under.startswith("index/"))]
+        table = self.locations[0][0]
+        names = [table, *(_last(subpath) for _, subpath in self.locations if subpath.startswith("index/"))]
         verbs = [action.removesuffix("Item") for action in self.actions]
-        return "".join(map(_camel, (*where[: 1 + _NAMED_INDEXES], *verbs))) + _ENDS[self.limits.enclosed]
+        return "".join(map(_camel, (*names[: 1 + _NAMED_INDEXES], *verbs))) + _TITLE_SUFFIXES[self.limits.enclosed]
 
 
 _NAMED_INDEXES = 4
-_ENDS = {False: "", True: "InTransactions"}
+_TITLE_SUFFIXES = {False: "", True: "InTransactions"}
 
 
 def _last(path: str) -> str:
@@ -134,13 +134,15 @@ def policy(grants: Iterable[Grant], account: Account) -> dict[str, Any]:
     return _document(_statements(grants), account)
 
 
-def policies(grants: Iterable[Grant], account: Account, most: int = MANAGED_POLICY_CHARACTERS) -> list[dict[str, Any]]:
-    """Return policies that allow all grants. Each has at most `most` characters, unless a single statement
+def policies(
+    grants: Iterable[Grant], account: Account, max_characters: int = MANAGED_POLICY_CHARACTERS
+) -> list[dict[str, Any]]:
+    """Return policies that allow all grants. Each has at most `max_characters` characters, unless a single statement
     is longer.
     """
     groups: list[list[PolicyStatement]] = [[]]
     for statement in _statements(grants):
-        if groups[-1] and size(_document([*groups[-1], statement], account)) > most:
+        if groups[-1] and size(_document([*groups[-1], statement], account)) > max_characters:
             groups.append([])
         groups[-1].append(statement)
     return [_document(statements, account) for statements in groups]
@@ -168,17 +170,17 @@ def _document(statements: Sequence[PolicyStatement], account: Account) -> dict[s
 
 
 def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
-    requests: dict[tuple[Place, str], dict[Limits, dict[Texts, None]]] = {}
+    requests: dict[tuple[Location, str], dict[Limits, dict[Texts, None]]] = {}
     for grant in grants:
-        by_limits = requests.setdefault(((grant.table, grant.under), grant.action), {})
+        by_limits = requests.setdefault(((grant.table, grant.subpath), grant.action), {})
         by_limits.setdefault(grant.limits, {})[() if grant.leading.is_open else grant.leading.texts] = None
     statements = [
-        PolicyStatement((action,), (place,), leading, limits)
-        for (place, action), by_limits in requests.items()
+        PolicyStatement((action,), (location,), leading, limits)
+        for (location, action), by_limits in requests.items()
         for limits, leading in _by_partition(by_limits)
     ]
-    by_place = _joined(statements, lambda statement: (statement.places, statement.leading, statement.limits))
-    return _joined(by_place, lambda statement: (statement.actions, statement.leading, statement.limits))
+    by_location = _merged(statements, lambda statement: (statement.locations, statement.leading, statement.limits))
+    return _merged(by_location, lambda statement: (statement.actions, statement.leading, statement.limits))
 
 
 def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
@@ -187,16 +189,16 @@ def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[
     A set of conditions is omitted if all of its partitions are also allowed without conditions. The partitions for a
     condition that requires a transaction also include the partitions that are allowed without conditions.
     """
-    plain = by_limits.get(Limits(), {})
+    unconditional = by_limits.get(Limits(), {})
     for limits, texts in by_limits.items():
-        if limits != Limits() and (() in plain or not texts.keys() - plain.keys()):
+        if limits != Limits() and (() in unconditional or not texts.keys() - unconditional.keys()):
             continue
-        allowed = {**plain, **texts} if limits.enclosed else texts
-        for part in _parts(sorted(allowed)):
-            yield limits, part
+        allowed = {**unconditional, **texts} if limits.enclosed else texts
+        for group in _groups(sorted(allowed)):
+            yield limits, group
 
 
-def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
+def _groups(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
     """Divide partitions into groups, each of which can be expressed in one condition.
 
     If all partitions are allowed (an empty tuple in `texts`), yield a single empty group. If all partition keys have
@@ -210,22 +212,22 @@ def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
         yield from ((text,) for text in texts)
 
 
-def _joined(statements: Iterable[PolicyStatement], same: Any) -> list[PolicyStatement]:
-    """Merge the statements for which `same` returns equal values, and return the resulting statements.
+def _merged(statements: Iterable[PolicyStatement], merge_key: Any) -> list[PolicyStatement]:
+    """Merge the statements for which `merge_key` returns equal values, and return the resulting statements.
 
     A merged statement allows all actions and resources of the statements that it replaces.
     """
-    by_form: dict[Any, PolicyStatement] = {}
+    merged_by_key: dict[Any, PolicyStatement] = {}
     for statement in statements:
-        alike = same(statement)
-        other = by_form.get(alike, statement)
-        by_form[alike] = PolicyStatement(
-            tuple(dict.fromkeys((*other.actions, *statement.actions))),
-            tuple(dict.fromkeys((*other.places, *statement.places))),
+        key = merge_key(statement)
+        merged = merged_by_key.get(key, statement)
+        merged_by_key[key] = PolicyStatement(
+            tuple(dict.fromkeys((*merged.actions, *statement.actions))),
+            tuple(dict.fromkeys((*merged.locations, *statement.locations))),
             statement.leading,
             statement.limits,
         )
-    return list(by_form.values())
+    return list(merged_by_key.values())
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,7 @@ class Grant:
     action: str
     table: str
     """The declared name of the table, or "" for an action that has no resource."""
-    under: str = ""
+    subpath: str = ""
     """The path after the table in the ARN, such as index/NAME or stream/*."""
     leading: Leading = NOWHERE
     limits: Limits = field(default_factory=Limits)
@@ -269,9 +271,9 @@ def of_pattern(pattern: Pattern[..., Any], bindings: Bindings) -> Iterator[Grant
 
 def _read(pattern: Pattern[..., Any], bindings: Bindings) -> Grant:
     plan = pattern.plan
-    leading = NOWHERE if plan.key is None else bindings.of_call(plan.key.partition)
-    under = "" if plan.index is None else f"index/{plan.index.name}"
-    return Grant(plan.operation, plan.schema.name, under, leading, _selected(pattern))
+    leading = NOWHERE if plan.key is None else bindings.for_call(plan.key.partition)
+    subpath = "" if plan.index is None else f"index/{plan.index.name}"
+    return Grant(plan.operation, plan.schema.name, subpath, leading, _selected(pattern))
 
 
 def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
@@ -279,10 +281,12 @@ def _hydration(plan: Plan, bindings: Bindings) -> Iterator[Grant]:
 
     A binding is used only if its parameter is in the partition key condition of the query.
     """
-    named = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
-    own = Bindings({name: value for name, value in bindings.values.items() if name in named})
+    parameter_names = (
+        {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
+    )
+    query_bindings = Bindings({name: value for name, value in bindings.values.items() if name in parameter_names})
     for entity in plan.entities:
-        yield Grant("BatchGetItem", plan.schema.name, leading=own.of_item(entity.key.partition, None))
+        yield Grant("BatchGetItem", plan.schema.name, leading=query_bindings.for_item(entity.key.partition, None))
 
 
 def _selected(pattern: Pattern[..., Any]) -> Limits:
@@ -304,21 +308,21 @@ def _selected(pattern: Pattern[..., Any]) -> Limits:
         return Limits(select="COUNT")
     if "ProjectionExpression" not in call.request:
         return Limits()
-    named = call.request["ExpressionAttributeNames"].values()
-    return Limits(select="SPECIFIC_ATTRIBUTES", attributes=tuple(sorted(named)))
+    names = call.request["ExpressionAttributeNames"].values()
+    return Limits(select="SPECIFIC_ATTRIBUTES", attributes=tuple(sorted(names)))
 
 
 def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
     table, action = plan.schema.name, plan.operation
-    leading = _written(plan, bindings)
+    leading = _written_partitions(plan, bindings)
     if action in {"ConditionCheck", "BatchWriteItem"}:
         yield Grant("ConditionCheckItem" if action == "ConditionCheck" else action, table, leading=leading)
         return
-    guarded = plan.keeps_unique
+    is_guarded = plan.keeps_unique
     # A patch writes in a transaction only if the call sets unique values.
-    enclosed = limits.enclosed or (guarded and not any(write_action.optional for write_action in plan.actions))
+    enclosed = limits.enclosed or (is_guarded and not any(write_action.optional for write_action in plan.actions))
     yield Grant(action, table, leading=leading, limits=replace(limits, enclosed=enclosed))
-    if guarded:
+    if is_guarded:
         yield from _sentinels(plan, bindings, leading)
     if action != "UpdateItem":
         return
@@ -335,10 +339,10 @@ def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
         yield Grant("DeleteItem", table, leading=leading)  # an expired item is deleted first
 
 
-def _written(plan: Plan, bindings: Bindings) -> Leading:
+def _written_partitions(plan: Plan, bindings: Bindings) -> Leading:
     if plan.key is not None:
-        return bindings.of_call(plan.key.partition)
-    return bindings.of_item(plan.entity.key.partition, plan.item)
+        return bindings.for_call(plan.key.partition)
+    return bindings.for_item(plan.entity.key.partition, plan.item)
 
 
 def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Grant]:
@@ -351,7 +355,9 @@ def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Gra
     actions = ["PutItem"] * (plan.operation != "DeleteItem") + ["DeleteItem"] * plan.reads_first
     for rule in plan.entity.sentinels:
         for action in actions:
-            yield Grant(action, table, leading=bindings.of_item(rule.key.partition, None), limits=Limits(enclosed=True))
+            yield Grant(
+                action, table, leading=bindings.for_item(rule.key.partition, None), limits=Limits(enclosed=True)
+            )
 
 
 # Consumers.
@@ -369,20 +375,20 @@ def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterat
     if checkpoints is None:
         return
     yield Grant("DescribeTable", checkpoints.name)
-    named = [_of_consumer(table, consumer.name, prefix) for consumer in table.consumers]
-    for leading in named or [Leading((literal(f"{prefix}{table.name}/") + ANY,))]:
+    declared = [_of_consumer(table, consumer.name, prefix) for consumer in table.consumers]
+    for leading in declared or [Leading((literal(f"{prefix}{table.name}/") + ANY,))]:
         for action in ("Query", "PutItem", "UpdateItem", "DeleteItem"):
             yield Grant(action, checkpoints.name, leading=leading)
 
 
-def of_failures(kept_in: Table, table: Table, prefix: str) -> Iterator[Grant]:
-    """Yield the grants for storing failed records of the consumers of `table` in the table `kept_in`."""
+def of_failures(failure_table: Table, table: Table, prefix: str) -> Iterator[Grant]:
+    """Yield the grants for storing failed records of the consumers of `table` in the table `failure_table`."""
     for consumer in table.consumers:
         if consumer.on_failure is not None:
-            yield Grant("PutItem", kept_in.name, leading=_of_consumer(table, consumer.name, prefix))
+            yield Grant("PutItem", failure_table.name, leading=_of_consumer(table, consumer.name, prefix))
 
 
-def keeps_failures(table: Table) -> bool:
+def stores_failures(table: Table) -> bool:
     """Return True if a table has the key and entity with which TableDestination stores failed records."""
     return table.schema.key == _FAILURE_KEY and any(entity.name == "Failure" for entity in table.entities)
 

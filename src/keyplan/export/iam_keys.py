@@ -24,7 +24,7 @@ from keyplan.design.parameters import Each, EveryShard, Param, Source
 from keyplan.design.planning.plan import KeyValue
 
 ANY = "*"
-_SIGNS = {"*": "${*}", "?": "${?}", "$": "${$}"}
+_ESCAPES = {"*": "${*}", "?": "${?}", "$": "${$}"}
 _VARIABLE = re.compile(r"\$\{[^{}]+\}")
 _LAST_CHARACTER = "\u00ff"
 
@@ -37,17 +37,19 @@ def literal(text: str) -> str:
     """Return a literal text with escaped wildcards. Characters that are not allowed in a policy are replaced with an
     asterisk.
     """
-    escaped = "".join(_SIGNS.get(sign, sign if " " <= sign <= _LAST_CHARACTER else ANY) for sign in text)
+    escaped = "".join(
+        _ESCAPES.get(character, character if " " <= character <= _LAST_CHARACTER else ANY) for character in text
+    )
     return re.sub(r"\*{2,}", ANY, escaped)
 
 
 def principal_value(text: str) -> str:
     """Return the value of a binding. Policy variables remain unchanged, and other text is escaped."""
-    result, at = "", 0
+    result, position = "", 0
     for variable in _VARIABLE.finditer(text):
-        result += literal(text[at : variable.start()]) + variable[0]
-        at = variable.end()
-    return result + literal(text[at:])
+        result += literal(text[position : variable.start()]) + variable[0]
+        position = variable.end()
+    return result + literal(text[position:])
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,11 @@ class Bindings:
 
     values: Mapping[str, str]
 
-    def of_call(self, partition: Sequence[KeyValue]) -> Leading:
+    def for_call(self, partition: Sequence[KeyValue]) -> Leading:
         """Return the partition key values that calls to a pattern with this partition key must be allowed to access."""
-        return _joined([_Text(self, _sources(part)).of(part) for part in partition])
+        return _combine([_Text(self, _sources(part)).convert(part) for part in partition])
 
-    def of_item(self, partition: Sequence[BoundKeyAttribute], item: Source) -> Leading:
+    def for_item(self, partition: Sequence[BoundKeyAttribute], item: Source) -> Leading:
         """Return the partitions in which an item can be stored.
 
         A binding refers to a field by its name, or by the names of the item's parameter and of the field, such as
@@ -93,7 +95,7 @@ class Bindings:
         source = item.values if isinstance(item, Each) else item
         owner = f"{source!r}." if isinstance(source, Param) else ""
         text = _Text(self, lambda name: (name, owner + name) if owner else (name,))
-        return _joined([text.of(part) for part in partition])
+        return _combine([text.convert(part) for part in partition])
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class _Text:
     origin: Callable[[str], Origin]
     """A function that returns the origin of a field's value by the name of the field."""
 
-    def of(self, part: KeyValue | BoundKeyAttribute) -> Leading:
+    def convert(self, part: KeyValue | BoundKeyAttribute) -> Leading:
         """Return the allowed values of one partition key attribute."""
         if part.template is not None:
             return self._of_template(part.template)
@@ -149,20 +151,20 @@ class _Text:
         return Leading((self.bindings.values[name],), frozenset({name}))
 
     def _of_template(self, template: BoundTemplate) -> Leading:
-        pieces: list[str] = []
+        texts: list[str] = []
         bound: set[str] = set()
         notes: list[str] = []
         for part in template.parts:
             if not isinstance(part, BoundPlaceholder):
-                pieces.append(literal(part.text))
+                texts.append(literal(part.text))
                 continue
             text, name = self._of_placeholder(part)
             if name is not None:
                 bound.add(name)
-                notes += _warnings(template, part, name, pieces)
-            if not (text == ANY and pieces and pieces[-1].endswith(ANY)):
-                pieces.append(text)
-        return Leading(("".join(pieces),), frozenset(bound), tuple(notes))
+                notes += _warnings(template, part, name, texts)
+            if not (text == ANY and texts and texts[-1].endswith(ANY)):
+                texts.append(text)
+        return Leading(("".join(texts),), frozenset(bound), tuple(notes))
 
     def _of_placeholder(self, placeholder: BoundPlaceholder) -> tuple[str, str | None]:
         """Return the text for a placeholder, and the name of the binding in this text, or None."""
@@ -182,18 +184,18 @@ class _Text:
         return next((name for name in names if name in self.bindings.values), None)
 
 
-def _warnings(template: BoundTemplate, placeholder: BoundPlaceholder, name: str, before: Sequence[str]) -> list[str]:
+def _warnings(template: BoundTemplate, placeholder: BoundPlaceholder, name: str, preceding: Sequence[str]) -> list[str]:
     warnings = []
     if placeholder.spec:
         warnings.append(
             f"{template.text} contains {name} encoded as {placeholder.spec}: the principal's value must be encoded too"
         )
-    if any(text == ANY for text in before):
+    if any(text == ANY for text in preceding):
         warnings.append(f"{name} follows other fields in {template.text}: other keys with the same end match too")
     return warnings
 
 
-def _joined(parts: Sequence[Leading]) -> Leading:
+def _combine(parts: Sequence[Leading]) -> Leading:
     return Leading(
         tuple(text for part in parts for text in part.texts),
         frozenset(name for part in parts for name in part.bound),

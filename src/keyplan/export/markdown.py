@@ -51,17 +51,20 @@ def of_table(table: Table) -> Iterator[str]:
     """Yield the parts of the section about a table, its indexes and its entities."""
     schema = table.schema
     yield f"## Table `{table.name}`"
-    facts = [["Partition key", f"`{schema.partition}`"], ["Sort key", f"`{schema.sort}`" if schema.sort else "none"]]
-    facts.append(["Capacity", _billing(table)])
-    facts.append(["Expiry", ", ".join(f"`{ttl.attribute}`" for ttl in schema.ttls) or "none"])
-    facts.append(["Stream", schema.stream or "none"])
-    facts.append(["Point-in-time recovery", "on" if schema.point_in_time_recovery else "off"])
-    facts.append(["Deletion protection", "on" if schema.deletion_protection else "off"])
+    properties = [
+        ["Partition key", f"`{schema.partition}`"],
+        ["Sort key", f"`{schema.sort}`" if schema.sort else "none"],
+    ]
+    properties.append(["Capacity", _billing(table)])
+    properties.append(["Expiry", ", ".join(f"`{ttl.attribute}`" for ttl in schema.ttls) or "none"])
+    properties.append(["Stream", schema.stream or "none"])
+    properties.append(["Point-in-time recovery", "on" if schema.point_in_time_recovery else "off"])
+    properties.append(["Deletion protection", "on" if schema.deletion_protection else "off"])
     if schema.discriminator:
-        facts.append(["Entity name in", f"`{schema.discriminator}`"])
+        properties.append(["Entity name in", f"`{schema.discriminator}`"])
     if schema.literal:
-        facts.append(["Requests", "literal: as stated, without checks of the expiry"])
-    yield rows(["", ""], facts)
+        properties.append(["Requests", "literal: as stated, without checks of the expiry"])
+    yield rows(["", ""], properties)
     if schema.indexes:
         yield "### Indexes"
         yield rows(
@@ -137,12 +140,12 @@ _STORED = {
 
 
 def _field(field: StoredField) -> list[str]:
-    kind = _TYPES[field.type_code]
+    type_text = _TYPES[field.type_code]
     if field.stored:
-        kind += f" ({_STORED[field.stored]})"
+        type_text += f" ({_STORED[field.stored]})"
     if field.write_time is not None:
-        kind += f", set when {field.write_time}"
-    return [f"`{field.attribute}`", kind, field.name, "no" if field.optional else "yes"]
+        type_text += f", set when {field.write_time}"
+    return [f"`{field.attribute}`", type_text, field.name, "no" if field.optional else "yes"]
 
 
 def of_patterns(design: Design) -> Iterator[str]:
@@ -162,22 +165,22 @@ def of_patterns(design: Design) -> Iterator[str]:
 
 
 def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
-    where = f"{plan.schema.name}/{plan.index.name}" if plan.index else plan.schema.name
+    target = f"{plan.schema.name}/{plan.index.name}" if plan.index else plan.schema.name
     units = expected(pattern).units
     cost = f"{units.read:,.1f} read" if plan.reading else f"{units.total_write:,.1f} write"
     if plan.steps:
-        where = ", ".join(dict.fromkeys(step.schema.name for step in plan.steps))
+        target = ", ".join(dict.fromkeys(step.schema.name for step in plan.steps))
     name = f"`{pattern.name}`" + (f": {pattern.doc.splitlines()[0]}" if pattern.doc else "")
-    asks = key_condition(plan) or ", ".join(step.pattern for step in plan.steps)
-    words = ["descending"] if plan.descending else []
-    words += [f"limit {plan.limit}"] if plan.limit else []
-    words += [f"pages of {plan.page_size}"] if plan.page_size else []
-    words += [f"view {plan.view.__name__}: {', '.join(plan.view.model_fields)}"] if plan.view is not None else []
-    how = f" ({', '.join(words)})" if words else ""
+    key_text = key_condition(plan) or ", ".join(step.pattern for step in plan.steps)
+    options = ["descending"] if plan.descending else []
+    options += [f"limit {plan.limit}"] if plan.limit else []
+    options += [f"pages of {plan.page_size}"] if plan.page_size else []
+    options += [f"view {plan.view.__name__}: {', '.join(plan.view.model_fields)}"] if plan.view is not None else []
+    options_text = f" ({', '.join(options)})" if options else ""
     filters = written_only_if(plan) if plan.filter is None else condition(plan.filter)
     claims = ", ".join(claim.text for claim in pattern.facts.claims)
     operation = f"{plan.operation}, then BatchGetItem" if plan.hydrated else plan.operation
-    return [name, operation, where, (asks + how).lstrip(), filters, cost, claims]
+    return [name, operation, target, (key_text + options_text).lstrip(), filters, cost, claims]
 
 
 def of_consumers(design: Design) -> Iterator[str]:

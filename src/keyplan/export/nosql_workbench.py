@@ -17,14 +17,14 @@ from keyplan.design.requests.items import Item
 from keyplan.export.examples import Scope, example_item, plain
 from keyplan.export.resources import TableResource, in_json
 
-_SCOPES = (Scope(whole=True), Scope(whole=True, turn=1, prefix="another "))
+_SCOPES = (Scope(all_fields=True), Scope(all_fields=True, turn=1, prefix="another "))
 """The contexts in which the sample items of an entity are generated. The two items have different values, which shows
 the parts of a key that vary.
 """
 _ACCESS: dict[str, Any] = {"MySql": {}}
 _UNKNOWN_TYPE = "S"
 """The type to write for an attribute that can have several types and does not occur in any sample item."""
-_UNREAD = {
+_OMITTED_SETTINGS = {
     "StreamSpecification": "the stream",
     "WarmThroughput": "warm throughput",
     "TableClass": "the table class",
@@ -69,13 +69,16 @@ def _table(table: TableResource, names: Mapping[EntitySpec, str]) -> dict[str, A
     request, key = table.request, table.table.schema.key
     types = {definition["AttributeName"]: definition["AttributeType"] for definition in request["AttributeDefinitions"]}
     samples = {entity: _samples(entity) for entity in table.table.entities}
-    others = {name: code for entity in table.table.entities for name, code in _attributes(entity, samples[entity])}
+    other_types = {
+        name: type_code for entity in table.table.entities for name, type_code in _attributes(entity, samples[entity])
+    }
     facets = [_facet(entity, names[entity], samples[entity]) for entity in table.table.entities]
-    written: dict[str, Any] = {
+    table_json: dict[str, Any] = {
         "TableName": table.name,
         "KeyAttributes": _key(request["KeySchema"], types),
         "NonKeyAttributes": [
-            {"AttributeName": name, "AttributeType": types.get(name, code)} for name, code in others.items()
+            {"AttributeName": name, "AttributeType": types.get(name, type_code)}
+            for name, type_code in other_types.items()
         ],
         "TableFacets": facets,
         "GlobalSecondaryIndexes": [
@@ -86,10 +89,10 @@ def _table(table: TableResource, names: Mapping[EntitySpec, str]) -> dict[str, A
         "BillingMode": request["BillingMode"],
     }
     if "ProvisionedThroughput" in request:
-        written["ProvisionedCapacitySettings"] = {"ProvisionedThroughput": request["ProvisionedThroughput"]}
-    if local := request.get("LocalSecondaryIndexes"):
-        written["LocalSecondaryIndexes"] = [_index(index, types) for index in local]
-    return written
+        table_json["ProvisionedCapacitySettings"] = {"ProvisionedThroughput": request["ProvisionedThroughput"]}
+    if local_indexes := request.get("LocalSecondaryIndexes"):
+        table_json["LocalSecondaryIndexes"] = [_index(index, types) for index in local_indexes]
+    return table_json
 
 
 def _key(schema: Sequence[Mapping[str, str]], types: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -101,19 +104,19 @@ def _key(schema: Sequence[Mapping[str, str]], types: Mapping[str, str]) -> dict[
 
 def _is_plain(index: Mapping[str, Any]) -> bool:
     """Return True if an index has one partition key attribute and at most one sort key attribute."""
-    kinds = [element["KeyType"] for element in index["KeySchema"]]
-    return kinds.count("HASH") == 1 and kinds.count("RANGE") <= 1
+    key_types = [element["KeyType"] for element in index["KeySchema"]]
+    return key_types.count("HASH") == 1 and key_types.count("RANGE") <= 1
 
 
 def _index(index: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
-    written = {
+    index_json = {
         "IndexName": index["IndexName"],
         "KeyAttributes": _key(index["KeySchema"], types),
         "Projection": index["Projection"],
     }
     if "ProvisionedThroughput" in index:
-        written["ProvisionedCapacitySettings"] = {"ProvisionedThroughput": index["ProvisionedThroughput"]}
-    return written
+        index_json["ProvisionedCapacitySettings"] = {"ProvisionedThroughput": index["ProvisionedThroughput"]}
+    return index_json
 
 
 def _samples(entity: EntitySpec) -> list[dict[str, Any]]:
@@ -153,11 +156,11 @@ def _template_text(part: BoundKeyAttribute) -> str:
 
 def _unique(items: Iterable[dict[str, Any]], key: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the items, except those with the same key as an earlier item."""
-    names: set[str] = set()
+    seen_keys: set[str] = set()
     for item in items:
-        text = repr([item.get(name) for name in key])
-        if text not in names:
-            names.add(text)
+        key_text = repr([item.get(name) for name in key])
+        if key_text not in seen_keys:
+            seen_keys.add(key_text)
             yield item
 
 
@@ -168,11 +171,11 @@ def _attributes(entity: EntitySpec, samples: Sequence[Mapping[str, Any]]) -> Ite
     index_types = {
         part.attribute: part.type_code for bound in entity.indexes for part in entity.index_only_attributes(bound)
     }
-    sample_types = {name: code for item in samples for name, value in item.items() for code in value}
+    sample_types = {name: type_code for item in samples for name, value in item.items() for type_code in value}
     for name in dict.fromkeys((*types, *index_types, *sample_types)):
-        code = (types | index_types).get(name, "ANY")
+        type_code = (types | index_types).get(name, "ANY")
         if name not in entity.schema.key:
-            yield name, sample_types.get(name, _UNKNOWN_TYPE) if code == "ANY" else code
+            yield name, sample_types.get(name, _UNKNOWN_TYPE) if type_code == "ANY" else type_code
 
 
 def _facet(entity: EntitySpec, name: str, samples: list[dict[str, Any]]) -> dict[str, Any]:
@@ -203,8 +206,8 @@ def notes(tables: Sequence[TableResource]) -> Iterator[str]:
                 yield f"index {index['IndexName']} of {table.name} has multi-attribute keys: omitted"
         for index in table.request.get("LocalSecondaryIndexes", ()):
             yield f"index {index['IndexName']} of {table.name} is local: NoSQL Workbench may not display it"
-        ignored = [words for member, words in _UNREAD.items() if member in table.request]
-        ignored += ["expiry"] if table.ttl is not None else []
-        ignored += ["point-in-time recovery"] if table.recovers else []
-        if ignored:
-            yield f"the model of table {table.name} does not contain {', '.join(ignored)}"
+        omitted = [description for setting, description in _OMITTED_SETTINGS.items() if setting in table.request]
+        omitted += ["expiry"] if table.ttl is not None else []
+        omitted += ["point-in-time recovery"] if table.recovers else []
+        if omitted:
+            yield f"the model of table {table.name} does not contain {', '.join(omitted)}"

@@ -88,8 +88,8 @@ def _names(tables: Sequence[Table]) -> Iterator[Fault]:
     names: dict[str, Table] = {}
     for table in tables:
         if table.name in names:
-            place, other = table.schema.place, names[table.name].schema.place
-            yield Fault("KP109", f"two tables are called {table.name}", "rename one of them", place, other)
+            location, other_location = table.schema.place, names[table.name].schema.place
+            yield Fault("KP109", f"two tables are called {table.name}", "rename one of them", location, other_location)
         names.setdefault(table.name, table)
 
 
@@ -100,20 +100,20 @@ def is_prefix(prefix: str, tables: Sequence[Table]) -> bool:
     )
 
 
-def left_out(tables: Sequence[TableResource]) -> Iterator[str]:
+def omitted_settings(tables: Sequence[TableResource]) -> Iterator[str]:
     """Yield a note for each declaration that an infrastructure template cannot express."""
     for resource in tables:
         table = resource.table
-        yield from _of_indexes(table)
+        yield from _index_notes(table)
         for ttl in table.schema.ttls:
             if ttl.sets:
                 names = ", ".join(ttl.sets)
                 yield f"expiry of {table.name} is declared to set {names}: the service only deletes items"
         if table.consumers:
-            yield _of_consumers(table)
+            yield _consumer_note(table)
 
 
-def _of_indexes(table: Table) -> Iterator[str]:
+def _index_notes(table: Table) -> Iterator[str]:
     for index in table.schema.indexes:
         if index.project is None:
             yield f"index {index.name} of {table.name} does not declare its projection: exported as ALL"
@@ -121,7 +121,7 @@ def _of_indexes(table: Table) -> Iterator[str]:
             yield f"index {index.name} of {table.name} has provisioned capacity, but its table is on demand: omitted"
 
 
-def _of_consumers(table: Table) -> str:
+def _consumer_note(table: Table) -> str:
     names = ", ".join(consumer.name for consumer in table.consumers)
     text = f"consumers of {table.name} ({names}) run in a keyplan.streams.Runner: they are not exported"
     destinations = sorted({consumer.on_failure for consumer in table.consumers if consumer.on_failure is not None})
@@ -133,14 +133,14 @@ def _of_consumers(table: Table) -> str:
 # Names within a file.
 
 
-def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]) -> str:
+def unique_identifier(name: str, to_identifier: Callable[[str], str], to_name: Callable[[str], str]) -> str:
     """Return a unique identifier for a table in a file, which depends only on the table name.
 
-    `plain` converts the name to a valid identifier, and `original` converts an identifier back to a name. If the
+    `to_identifier` converts the name to a valid identifier, and `to_name` converts an identifier back to a name. If the
     conversion back does not restore the name, digits of the name's hash are appended to the identifier.
     """
-    candidate = plain(name)
-    if original(candidate) == name and not _TAG.search(candidate):
+    candidate = to_identifier(name)
+    if to_name(candidate) == name and not _TAG.search(candidate):
         return candidate
     tag = hashlib.sha256(name.encode()).hexdigest()[:_TAG_DIGITS]
     return candidate[: limits.TABLE_NAME_MAX - _TAG_DIGITS] + tag

@@ -18,7 +18,7 @@ it is 7.22.
 LINE = 18
 PAD = 10
 _ASCENT = 13
-_JOINTS = re.compile(r"(?<=[#}|/,:])")
+_BREAK_POINTS = re.compile(r"(?<=[#}|/,:])")
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -33,12 +33,12 @@ class Line:
     """A note after the text, in a less prominent style."""
 
     @property
-    def whole(self) -> str:
+    def full_text(self) -> str:
         """Return the text and the note of the line as displayed."""
-        return f"{self.shown} {printable(self.note)}" if self.note else self.shown
+        return f"{self.displayed_text} {printable(self.note)}" if self.note else self.displayed_text
 
     @property
-    def shown(self) -> str:
+    def displayed_text(self) -> str:
         """Return the text of the line as displayed, with its indentation but without the note."""
         return " " * (len(self.text) - len(self.text.lstrip(" "))) + printable(self.text)
 
@@ -70,24 +70,33 @@ class Rect:
 
 def printable(text: str) -> str:
     """Return a string as one line, without unprintable characters."""
-    characters = ("\ufffd" if unicodedata.category(sign) in _UNPRINTABLE else sign for sign in " ".join(text.split()))
+    characters = (
+        "\ufffd" if unicodedata.category(character) in _UNPRINTABLE else character
+        for character in " ".join(text.split())
+    )
     return "".join(characters)
 
 
 def cells(text: str) -> int:
     """Return the width of a string in character cells. East Asian wide characters and emoji take up two cells."""
-    return sum(_cells(sign) for sign in text)
+    return sum(_cells(character) for character in text)
 
 
-def _cells(sign: str) -> int:
-    if unicodedata.combining(sign):
+def _cells(character: str) -> int:
+    if unicodedata.combining(character):
         return 0
-    return 1 if sign.isascii() else 2 if unicodedata.east_asian_width(sign) in "WFA" or ord(sign) > 0x2FFF else 1
+    return (
+        1
+        if character.isascii()
+        else 2
+        if unicodedata.east_asian_width(character) in "WFA" or ord(character) > 0x2FFF
+        else 1
+    )
 
 
 def width_of(lines: Iterable[Line]) -> float:
     """Return the width in pixels of a box that contains these lines."""
-    return max((cells(line.whole) for line in lines), default=0) * CELL + 2 * PAD
+    return max((cells(line.full_text) for line in lines), default=0) * CELL + 2 * PAD
 
 
 def height_of(lines: Sequence[Line]) -> float:
@@ -95,51 +104,51 @@ def height_of(lines: Sequence[Line]) -> float:
     return len(lines) * LINE + PAD
 
 
-def wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
-    """Wrap text into lines of at most `most` cells, at spaces or at the delimiters of templates and names."""
+def wrapped(text: str, max_cells: int, indent: str = "  ") -> list[str]:
+    """Wrap text into lines of at most `max_cells` cells, at spaces or at the delimiters of templates and names."""
     lines: list[str] = []
     current = ""
-    for piece in _pieces(printable(text), most - len(indent)):
-        if current.strip() and cells(current + piece.rstrip()) > most:
+    for word in _words(printable(text), max_cells - len(indent)):
+        if current.strip() and cells(current + word.rstrip()) > max_cells:
             lines.append(current.rstrip())
-            current = indent + piece.lstrip()
+            current = indent + word.lstrip()
         else:
-            current += piece
+            current += word
     return [*lines, current.rstrip()] if current.strip() else lines
 
 
-def listed(items: Sequence[str], most: int) -> list[str]:
-    """Join items with commas, and return the result as lines of at most `most` cells.
+def wrap_items(items: Sequence[str], max_cells: int) -> list[str]:
+    """Join items with commas, and return the result as lines of at most `max_cells` cells.
 
     Lines are broken between items. Only an item that is longer than a line is itself wrapped.
     """
     lines: list[str] = []
     for number, item in enumerate(items, 1):
-        *full, last = wrapped(item + ("," if number < len(items) else ""), most) or [""]
-        if not full and lines and cells(f"{lines[-1]} {last}") <= most:
-            lines[-1] += f" {last}"
+        *full_lines, last_line = wrapped(item + ("," if number < len(items) else ""), max_cells) or [""]
+        if not full_lines and lines and cells(f"{lines[-1]} {last_line}") <= max_cells:
+            lines[-1] += f" {last_line}"
         else:
-            lines += [*full, last]
+            lines += [*full_lines, last_line]
     return lines
 
 
-def _pieces(text: str, most: int) -> Iterator[str]:
-    """Yield the words of a text, each with the space that follows it. Words longer than `most` cells are split."""
+def _words(text: str, max_cells: int) -> Iterator[str]:
+    """Yield the words of a text, each with the space that follows it. Words longer than `max_cells` cells are split."""
     for word in re.split(r"(?<=\s)", text):
-        if cells(word.rstrip()) <= most:
+        if cells(word.rstrip()) <= max_cells:
             yield word
             continue
-        for part in _JOINTS.split(word):
-            yield from _cut(part, most)
+        for part in _BREAK_POINTS.split(word):
+            yield from _split_word(part, max_cells)
 
 
-def _cut(text: str, most: int) -> Iterator[str]:
-    start, used = 0, 0
-    for at, sign in enumerate(text):
-        if used + _cells(sign) > most:
-            yield text[start:at]
-            start, used = at, 0
-        used += _cells(sign)
+def _split_word(text: str, max_cells: int) -> Iterator[str]:
+    start, width = 0, 0
+    for index, character in enumerate(text):
+        if width + _cells(character) > max_cells:
+            yield text[start:index]
+            start, width = index, 0
+        width += _cells(character)
     yield text[start:]
 
 
@@ -151,61 +160,63 @@ class Drawing:
     height: float = 0
     _parts: list[str] = field(default_factory=list)
 
-    def rect(self, where: Rect, kind: str) -> None:
-        """Draw a rectangle without text. `kind` is its CSS class."""
-        self._reach(where.right, where.bottom)
+    def rect(self, rect: Rect, css_class: str) -> None:
+        """Draw a rectangle without text. `css_class` is its CSS class."""
+        self._reach(rect.right, rect.bottom)
         self._parts.append(
-            f'<rect class="{kind}" x="{where.x:g}" y="{where.y:g}" width="{where.width:g}" height="{where.height:g}"'
+            f'<rect class="{css_class}" x="{rect.x:g}" y="{rect.y:g}" width="{rect.width:g}" height="{rect.height:g}"'
             ' rx="5"/>'
         )
 
     def text(self, x: float, y: float, line: Line) -> None:
         """Draw a line of text whose top left corner is at (x, y)."""
-        self._reach(x + cells(line.whole) * CELL, y + LINE)
-        kind = f' class="{line.style}"' if line.style else ""
+        self._reach(x + cells(line.full_text) * CELL, y + LINE)
+        class_attribute = f' class="{line.style}"' if line.style else ""
         note = f'<tspan class="dim"> {escape(printable(line.note))}</tspan>' if line.note else ""
-        self._parts.append(f'<text{kind} x="{x:g}" y="{y + _ASCENT:g}">{escape(line.shown)}{note}</text>')
+        self._parts.append(
+            f'<text{class_attribute} x="{x:g}" y="{y + _ASCENT:g}">{escape(line.displayed_text)}{note}</text>'
+        )
 
-    def box(self, where: Rect, lines: Sequence[Line], kind: str) -> Rect:
+    def box(self, rect: Rect, lines: Sequence[Line], css_class: str) -> Rect:
         """Draw a box with lines of text, and return the rectangle that it occupies.
 
-        This is the rectangle `where`, with a greater height if the lines require it. `kind` is the CSS class of the
+        This is the rectangle `rect`, with a greater height if the lines require it. `css_class` is the CSS class of the
         box.
         """
-        where = replace(where, height=max(where.height, height_of(lines)))
-        self.rect(where, kind)
+        rect = replace(rect, height=max(rect.height, height_of(lines)))
+        self.rect(rect, css_class)
         for number, line in enumerate(lines):
-            self.text(where.x + PAD, where.y + PAD / 2 + number * LINE, line)
-        return where
+            self.text(rect.x + PAD, rect.y + PAD / 2 + number * LINE, line)
+        return rect
 
-    def path(self, points: Sequence[tuple[float, float]], kind: str) -> None:
-        """Draw a line through several points. `kind` is its CSS class."""
-        route = " ".join(f"{'L' if number else 'M'}{x:g} {y:g}" for number, (x, y) in enumerate(points))
-        self._parts.append(f'<path class="{kind}" d="{route}"/>')
+    def path(self, points: Sequence[tuple[float, float]], css_class: str) -> None:
+        """Draw a line through several points. `css_class` is its CSS class."""
+        path_data = " ".join(f"{'L' if number else 'M'}{x:g} {y:g}" for number, (x, y) in enumerate(points))
+        self._parts.append(f'<path class="{css_class}" d="{path_data}"/>')
 
-    def arrow(self, start: tuple[float, float], end: tuple[float, float], kind: str) -> None:
-        """Draw a horizontal arrow from one point to another. `kind` is its CSS class."""
-        (x, y), back = end, 6 if start[0] < end[0] else -6
-        self.path([start, end], kind)
-        self.path([(x - back, y - 3.5), end, (x - back, y + 3.5)], f"{kind} tip")
+    def arrow(self, start: tuple[float, float], end: tuple[float, float], css_class: str) -> None:
+        """Draw a horizontal arrow from one point to another. `css_class` is its CSS class."""
+        (x, y), offset = end, 6 if start[0] < end[0] else -6
+        self.path([start, end], css_class)
+        self.path([(x - offset, y - 3.5), end, (x - offset, y + 3.5)], f"{css_class} tip")
 
-    def rule(self, x: float, right: float, y: float) -> None:
-        """Draw a horizontal line from `x` to `right`, which separates two parts of a box."""
-        self.path([(x, y), (right, y)], "rule")
+    def rule(self, x: float, end_x: float, y: float) -> None:
+        """Draw a horizontal line from `x` to `end_x`, which separates two parts of a box."""
+        self.path([(x, y), (end_x, y)], "rule")
 
     def _reach(self, x: float, y: float) -> None:
         self.width, self.height = max(self.width, x), max(self.height, y)
 
-    def svg(self, name: str, title: str, description: str) -> str:
+    def svg(self, id_prefix: str, title: str, description: str) -> str:
         """Return the drawing as SVG, with a title and a description for screen readers.
 
-        `name` must be unique on the page, because the IDs of the title and the description start with it.
+        `id_prefix` must be unique on the page, because the IDs of the title and the description start with it.
         """
         width, height = self.width + 2, self.height + 2
-        head = (
-            f'<svg class="diagram" role="img" aria-labelledby="{name}-title {name}-text"'
+        opening_tag = (
+            f'<svg class="diagram" role="img" aria-labelledby="{id_prefix}-title {id_prefix}-text"'
             f' width="{width:g}" height="{height:g}" viewBox="-1 -1 {width:g} {height:g}">'
         )
-        labels = f'<title id="{name}-title">{escape(printable(title))}</title>'
-        labels += f'<desc id="{name}-text">{escape(printable(description))}</desc>'
-        return "\n".join([head, labels, *self._parts, "</svg>"])
+        labels = f'<title id="{id_prefix}-title">{escape(printable(title))}</title>'
+        labels += f'<desc id="{id_prefix}-text">{escape(printable(description))}</desc>'
+        return "\n".join([opening_tag, labels, *self._parts, "</svg>"])

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from keyplan.design.declaring.design import Design
-from keyplan.export.resources import TableResource, in_json, named
+from keyplan.export.resources import TableResource, in_json, unique_identifier
 
 TYPE = "aws_dynamodb_table"
 _ANY_VERSION, _NEXT_MAJOR = (5, 0, 0), "7.0.0"
@@ -43,7 +43,7 @@ def configuration(design: Design, tables: Sequence[TableResource]) -> str:
 
 def identifier(name: str) -> str:
     """Return the Terraform identifier of a table. If the table name is a valid identifier, this is the table name."""
-    return named(name, _plain, str)
+    return unique_identifier(name, _plain, str)
 
 
 def _plain(name: str) -> str:
@@ -59,10 +59,10 @@ def literal(text: str) -> str:
 
 def _version(tables: Sequence[TableResource]) -> str:
     """Return the lowest provider version that supports all arguments in the configuration."""
-    needed = [_ANY_VERSION]
-    needed += [_WARM_VERSION for table in tables if "WarmThroughput" in table.request]
-    needed += [_KEY_SCHEMA_VERSION for table in tables if _has_long_keys(table)]
-    return ".".join(map(str, max(needed)))
+    versions = [_ANY_VERSION]
+    versions += [_WARM_VERSION for table in tables if "WarmThroughput" in table.request]
+    versions += [_KEY_SCHEMA_VERSION for table in tables if _has_long_keys(table)]
+    return ".".join(map(str, max(versions)))
 
 
 def _has_long_keys(table: TableResource) -> bool:
@@ -105,28 +105,32 @@ def _table(table: TableResource) -> dict[str, Any]:
 
 def _key(key_schema: Sequence[Mapping[str, str]]) -> dict[str, str]:
     roles = {"HASH": "hash_key", "RANGE": "range_key"}
-    return {roles[part["KeyType"]]: literal(part["AttributeName"]) for part in key_schema}
+    return {roles[element["KeyType"]]: literal(element["AttributeName"]) for element in key_schema}
 
 
 def _capacity(request: Mapping[str, Any]) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
-    if bought := request.get("ProvisionedThroughput"):
-        arguments |= {"read_capacity": bought["ReadCapacityUnits"], "write_capacity": bought["WriteCapacityUnits"]}
-    if warm := request.get("WarmThroughput"):
+    if throughput := request.get("ProvisionedThroughput"):
+        arguments |= {
+            "read_capacity": throughput["ReadCapacityUnits"],
+            "write_capacity": throughput["WriteCapacityUnits"],
+        }
+    if warm_throughput := request.get("WarmThroughput"):
         arguments["warm_throughput"] = {
-            "read_units_per_second": warm["ReadUnitsPerSecond"],
-            "write_units_per_second": warm["WriteUnitsPerSecond"],
+            "read_units_per_second": warm_throughput["ReadUnitsPerSecond"],
+            "write_units_per_second": warm_throughput["WriteUnitsPerSecond"],
         }
     return arguments
 
 
 def _global_index(index: Mapping[str, Any], *, long_keys: bool) -> dict[str, Any]:
-    parts = index["KeySchema"]
-    key: dict[str, Any] = _key(parts)
+    key_schema = index["KeySchema"]
+    key: dict[str, Any] = _key(key_schema)
     if long_keys:
         key = {
             "key_schema": [
-                {"attribute_name": literal(part["AttributeName"]), "key_type": part["KeyType"]} for part in parts
+                {"attribute_name": literal(element["AttributeName"]), "key_type": element["KeyType"]}
+                for element in key_schema
             ]
         }
     return {"name": index["IndexName"], **key, **_projection(index), **_capacity(index)}
@@ -145,10 +149,10 @@ def _projection(index: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _outputs(table: TableResource) -> Iterator[tuple[str, dict[str, str]]]:
-    name, own = table.name, identifier(table.table.name)
+    name, resource_id = table.name, identifier(table.table.name)
     outputs = [("name", "name", "Name of table"), ("arn", "arn", "ARN of table")]
     if table.table.schema.stream is not None:
         outputs.append(("stream", "stream_arn", "ARN of the stream of table"))
-    for ending, attribute, words in outputs:
-        value = f"${{{TYPE}.{own}.{attribute}}}"
-        yield f"{own}_{ending}", {"description": f"{words} {name}", "value": value}
+    for suffix, attribute, description in outputs:
+        value = f"${{{TYPE}.{resource_id}.{attribute}}}"
+        yield f"{resource_id}_{suffix}", {"description": f"{description} {name}", "value": value}
