@@ -15,7 +15,10 @@ import pytest
 from tests.browser import REQUIRED_VARIABLE
 from tests.systems.up.running_up import PATIENCE_S, get
 
+from keyplan_systems.up import demo as commands_of_demo
 from keyplan_systems.up import registry
+from keyplan_systems.up.demo import BrowserSettings
+from keyplan_systems.up.launch import UpError
 from keyplan_systems.web.tour import BrowserMissingError, chromium_path, start_browser
 
 
@@ -88,6 +91,15 @@ def test_without_a_display_the_demo_names_the_option(monkeypatch: pytest.MonkeyP
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(BrowserMissingError, match=r"--headless|playwright install"), start_browser(headless=False):
         pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems always have a display")
+def test_a_missing_display_is_reported_before_the_systems_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(commands_of_demo, "prepare", lambda *_: pytest.fail("the systems were started"))
+    with pytest.raises(UpError, match="--headless"):
+        commands_of_demo.demo(None, None, [], print, browser_settings=BrowserSettings(headless=False))
 
 
 @pytest.mark.parametrize(

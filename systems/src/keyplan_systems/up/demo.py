@@ -17,7 +17,7 @@ from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, key_of, prepa
 from keyplan_systems.web.development import issue_development_token
 from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import DemoStage, System
-from keyplan_systems.web.tour import BrowserMissingError, Tour, start_browser
+from keyplan_systems.web.tour import BrowserMissingError, Tour, check_browser, start_browser
 
 Say = Callable[[str], None]
 
@@ -44,9 +44,14 @@ def demo(
     the systems first, with a temporary data folder.
 
     If `keep_running` is True, the systems that this function started keep running until Ctrl-C. If `browser_settings`
-    is given, the demo runs in a browser instead of through the APIs. Raises UpError if the server does not respond or
-    if a response is unexpected.
+    is given, the demo runs in a browser instead of through the APIs. Raises UpError if the server does not respond, if
+    a response is unexpected, or if no browser can be shown.
     """
+    if browser_settings is not None:
+        try:
+            check_browser(headless=browser_settings.headless)
+        except BrowserMissingError as error:
+            raise UpError(str(error)) from error
     with ExitStack() as stack:
         persistent_folder = None if url is None else folder  # a temporary folder is deleted after the demo
         is_own = url is None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ _CHARACTERS_PER_STEP: Final = 25
 _TYPED_CHARACTERS: Final = 60
 """Maximum number of characters of a text that are typed one by one. The rest of a longer text appears immediately."""
 _TIMEOUT_MS: Final = 60_000
+_NO_DISPLAY: Final = "no display to show a browser on: run it on a desktop, or add --headless"
 _NO_ROOT_SANDBOX: Final = "--no-sandbox"
 # Styles are set by script, because the pages' policy allows no style attributes in HTML.
 _CAPTION: Final = """(text) => {
@@ -166,6 +168,17 @@ class Tour:
         session.detach()
 
 
+def check_browser(*, headless: bool) -> None:
+    """Raise BrowserMissingError if Playwright is not installed, or if windows are needed and no display exists."""
+    try:
+        import playwright.sync_api  # noqa: F401, PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise BrowserMissingError("Playwright is not installed: pip install 'keyplan-systems[browser]'") from error
+    has_display = sys.platform != "linux" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if not headless and not has_display:
+        raise BrowserMissingError(_NO_DISPLAY)
+
+
 @contextmanager
 def start_browser(*, headless: bool) -> Iterator[Browser]:
     """Start Chromium and yield the browser. An installed Chromium is preferred to the one that Playwright provides. The
@@ -173,10 +186,9 @@ def start_browser(*, headless: bool) -> Iterator[Browser]:
 
     Raises BrowserMissingError if Playwright, a browser or a display is missing.
     """
-    try:
-        from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        raise BrowserMissingError("Playwright is not installed: pip install 'keyplan-systems[browser]'") from error
+    check_browser(headless=headless)
+    from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415 - an extra
+
     with sync_playwright() as playwright:
         is_root = hasattr(os, "geteuid") and os.geteuid() == 0
         options = [_NO_ROOT_SANDBOX] if is_root else []
@@ -188,7 +200,7 @@ def start_browser(*, headless: bool) -> Iterator[Browser]:
             )
         except Error as error:
             if "XServer" in error.message or "DISPLAY" in error.message:
-                message = "no display to show a browser on: run it on a desktop, or add --headless"
+                message = _NO_DISPLAY
             else:
                 message = f"Chromium cannot start: playwright install chromium ({error.message.splitlines()[0]})"
             raise BrowserMissingError(message) from error
