@@ -92,7 +92,9 @@ def test_serve_starts_with_the_sample_table_and_stops_cleanly(tmp_path: Path) ->
     rest = server.stdout.read()  # to its end, with what was buffered behind the first line
     server.stdout.close()
     assert server.wait(timeout=240) == 0
-    assert "aws dynamodb list-tables" in rest
+    commands = [line for line in rest.splitlines() if line.startswith("  ")]
+    assert commands[1] == f"  aws dynamodb list-tables --endpoint-url {url} --region us-east-1"
+    assert not [line for line in commands if "keyplan serve:" in line]
     assert rest.endswith("keyplan serve: stopped\n")
     with Engine.open(path) as engine:
         assert engine.call("ListTables", {}) == {"TableNames": [sample.TABLE]}

@@ -75,6 +75,16 @@ def test_a_url_that_is_not_an_endpoint_is_rejected() -> None:
         Source.endpoint_url("data.db")
 
 
+def test_the_console_option_selects_the_same_database(engine: Engine, tmp_path: Any) -> None:
+    opened = Source.file(str(tmp_path / "two words.db"))
+    assert opened.option == f" --db '{tmp_path}/two words.db'"
+    opened.close()
+    served = Source.from_engine(engine, "data.db")
+    assert served.option == ""
+    served.endpoint = "http://127.0.0.1:8000"
+    assert served.option == " --endpoint http://127.0.0.1:8000"
+
+
 def test_a_file_is_opened_and_closed_with_its_source(tmp_path: Any) -> None:
     path = str(tmp_path / "data.db")
     source = Source.file(path)

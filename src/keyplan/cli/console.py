@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "KEYPLAN_CONSOLE_TOKEN"  # noqa: S105 - a name, not a token
 TOKEN_CHARACTERS = 16
+NOT_INSTALLED = "not installed; pip install 'keyplan[console]'"
 _NEEDED = ("jinja2", "starlette", "uvicorn")
 
 
@@ -70,7 +71,7 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
 ) -> None:
     """Show tables, items, a design and measured traffic in a web console. The printed URL contains an access token."""
     if not is_installed():
-        raise refusal("keyplan console: not installed; pip install 'keyplan[console]'")
+        raise refusal(f"keyplan console: {NOT_INSTALLED}")
     chosen = [option for option in (db, endpoint, aws) if option is not None]
     if len(chosen) > 1:
         raise refusal("keyplan console: give one of --db, --endpoint and --aws")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -33,6 +36,22 @@ Prefix: TypeAlias = Annotated[
         "--prefix", help="Prefix for each table name. Use the same value as the application's `table_prefix`."
     ),
 ]
+
+
+def command_name() -> str:
+    """Return the shell command that runs the `keyplan` of this Python environment.
+
+    This is "keyplan" if the program is on PATH, and a path relative to the current directory otherwise.
+    """
+    script = shutil.which("keyplan", path=sysconfig.get_path("scripts"))
+    if script is None:
+        return f"{shlex.quote(sys.executable)} -m keyplan"
+    on_path = shutil.which("keyplan")
+    if on_path is not None and Path(on_path).samefile(script):
+        return "keyplan"
+    path = Path(script)
+    folder = Path.cwd()
+    return shlex.quote(str(path.relative_to(folder) if path.is_relative_to(folder) else path))
 
 
 def refusal(text: str, *, code: int = 2) -> typer.Exit:

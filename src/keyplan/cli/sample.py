@@ -73,14 +73,19 @@ def load(engine: Engine) -> None:
     engine.call("BatchWriteItem", {"RequestItems": {TABLE: puts}})
 
 
-def hints(url: str) -> list[str]:
-    """Return example commands that use the sample table. `url` is the URL of the server."""
+def hints(url: str, *, accepts_any: bool) -> list[str]:
+    """Return lines with example commands that use the sample table. The lines of commands are indented.
+
+    `url` is the URL of the server. `accepts_any` is True if the server accepts any credentials.
+    """
     connect = f"--endpoint-url {url} --region us-east-1"
+    needed = "any credentials set" if accepts_any else "an access key of the --credentials file set"
     return [
-        f"the table {TABLE} holds {len(_FILMS)} films; try, with any credentials set:",
+        f"the table {TABLE} holds {len(_FILMS)} films; try, with {needed}:",
+        *(["  export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any"] if accepts_any else []),
         f"  aws dynamodb list-tables {connect}",
         f"  aws dynamodb query {connect} --table-name {TABLE} --index-name by-genre \\",
         "      --key-condition-expression 'genre = :g AND rating > :r' \\",
         '      --expression-attribute-values \'{":g": {"S": "drama"}, ":r": {"N": "7.8"}}\'',
-        f'  python: boto3.client("dynamodb", endpoint_url="{url}", region_name="us-east-1")',
+        f'in Python: boto3.client("dynamodb", endpoint_url="{url}", region_name="us-east-1")',
     ]

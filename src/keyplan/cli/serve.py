@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyplan.cli import sample
-from keyplan.cli.console import Mounted
+from keyplan.cli.console import NOT_INSTALLED, Mounted, is_installed
 from keyplan.cli.designs import refusal
 
 if TYPE_CHECKING:
@@ -90,7 +90,10 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
             console.record(engine)
 
     def hints(url: str) -> list[str]:
-        return [*([console.hint(url)] if console is not None else ()), *(sample.hints(url) if with_sample else ())]
+        lines = [console.hint(url)] if console is not None else []
+        if with_console and not is_installed():
+            lines.append(f"console: {NOT_INSTALLED}")
+        return lines + (sample.hints(url, accepts_any=credentials is None) if with_sample else [])
 
     try:
         with progress.reporting_to(_print_line):
@@ -113,4 +116,5 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def _print_line(line: str) -> None:
-    typer.echo(f"keyplan serve: {line}")
+    """Print a line with the name of the command. Indented lines are commands to copy, and are printed without it."""
+    typer.echo(line if line.startswith("  ") else f"keyplan serve: {line}")

@@ -80,11 +80,12 @@ class Source:
         close: Callable[[], None] = lambda: None,
         endpoint: str = "",
         region: str = "",
+        database: str = "",
     ) -> None:
         """Create a source. Usually, use `file`, `endpoint_url`, `aws` or `from_engine` instead.
 
         `name` is shown in the header of pages. `call` runs an operation, and `close` releases the database. `kind` is
-        "engine", "endpoint" or "aws".
+        "engine", "endpoint" or "aws". `database` is the database file of an engine that only this source uses.
         """
         self.name = name
         """The name in the header of pages, such as the name of the file or the endpoint."""
@@ -98,6 +99,7 @@ class Source:
         self.receipts: deque[CallReceipt] = deque(maxlen=_MAX_RECEIPTS)
         """The receipts of the latest calls of all pages, the oldest first."""
         self._call, self.close = call, close
+        self._database = database
         self._unsupported: dict[str, str] = {}
 
     @classmethod
@@ -106,7 +108,10 @@ class Source:
         the engine.
         """
         close = engine.close if owned else lambda: None
-        return cls(name, engine.call, kind="engine", engine=engine, close=close, region=engine.region)
+        database = name if owned else ""
+        return cls(
+            name, engine.call, kind="engine", engine=engine, close=close, region=engine.region, database=database
+        )
 
     @classmethod
     def file(cls, path: str) -> Source:
@@ -159,12 +164,15 @@ class Source:
 
     @property
     def option(self) -> str:
-        """Return the option of `keyplan console` that selects the same endpoint or Region. Return an empty string for
-        an engine.
+        """Return the option of `keyplan console` that selects the same database, with a leading space.
+
+        Return an empty string for an engine without an endpoint and without a file.
         """
         if self.kind == "aws":
             return f" --aws {self.region}"
-        return f" --endpoint {self.endpoint}" if self.kind == "endpoint" else ""
+        if self.endpoint:
+            return f" --endpoint {shlex.quote(self.endpoint)}"
+        return f" --db {shlex.quote(self._database)}" if self._database else ""
 
     @property
     def reachable_url(self) -> str:

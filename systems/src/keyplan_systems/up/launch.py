@@ -17,6 +17,7 @@ from starlette.requests import Request
 import keyplan
 from keyplan.check.checking import Report, check
 from keyplan.check.report import text
+from keyplan.cli.designs import command_name
 from keyplan.client.connect import target_of
 from keyplan.client.connection import Connection
 from keyplan.client.errors import TableDiffersError, UnreadableItemError
@@ -402,7 +403,8 @@ def _hints(host: Host, address: str, settings: Settings) -> list[str]:
         f"{entry.system.title}: {address}/{entry.system.name}/{_first_page(entry.system)}" for entry in host.hosted
     ]
     if settings.url is None and _is_private(settings):
-        lines.append(f"DynamoDB: aws dynamodb list-tables --endpoint-url {address} --region us-east-1")
+        command = f"aws dynamodb list-tables --endpoint-url {address} --region us-east-1"
+        lines.append(f"DynamoDB: AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any {command}")
     elif settings.url is None:
         lines.append(
             "no DynamoDB endpoint: it is open to every client, so it requires --host 127.0.0.1 and no --issuer"
@@ -410,7 +412,7 @@ def _hints(host: Host, address: str, settings: Settings) -> list[str]:
     if settings.url is not None and not os.environ.get(SECRET_VARIABLE):
         lines.append(f"cursors and thread tokens are valid for this folder only: set {SECRET_VARIABLE} to share them")
     if settings.issuer is None:
-        lines.append(f"token: keyplan token SUBJECT --folder {settings.folder}")
+        lines.append(f"token: {command_name()} token SUBJECT --folder {settings.folder}")
     else:
         lines.append(f"tokens: those of {settings.issuer} for {settings.audience}")
     if _requires_token(settings):
