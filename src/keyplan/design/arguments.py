@@ -1,7 +1,8 @@
-"""Argument checks for declarations. A failed check raises DesignError at the line of the declaration.
+"""Argument checks for declarations.
 
-Type checkers find the same mistakes, but not every project uses one. Without these checks, a mistake would raise an
-error deep inside this package, and its message would not name the wrong option.
+A failed check raises DesignError at the line of the declaration. Type checkers find the same mistakes, but not every
+project uses one. Without these checks, a wrong option would cause an error deep inside this package, with a message
+that does not name the option.
 """
 
 from __future__ import annotations

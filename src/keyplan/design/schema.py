@@ -150,7 +150,7 @@ class TTL:
 
     attribute: str
     means: str = ""
-    """The expected effects of an item's expiry, other than its deletion, as text."""
+    """A description of what the application expects when an item expires, in addition to the deletion of the item."""
     sets: Mapping[str, object] = field(default_factory=dict)
     """The field values that the design expects an item to have after it expires.
 

@@ -253,9 +253,9 @@ class SortKey:
     def text(self, op: TextOp, low: str, high: str | None = None) -> KeyCondition:
         """Return a key condition whose sort key part is a string with placeholders for parameters.
 
-        `op` is the operator. `high` is the upper bound if the operator is "between".
-
-        Examples: `.sk.text("begins_with", "TASK#")` and `.sk.text("between", "TASK#", "USER#{user_id}")`.
+        `op` is the operator, and `low` is the string to compare with. For the operator "between", `low` and `high` are
+        the two bounds. Examples: `.sk.text("begins_with", "TASK#")` and `.sk.text("between", "TASK#",
+        "USER#{user_id}")`.
         """
         for bound in (low,) if high is None else (low, high):
             check_key_text("sk", bound)
@@ -310,7 +310,7 @@ def _single_bound(bounds: dict[str, Any]) -> dict[str, Any]:
 
 
 class _PartitionKey:
-    """The class of `pk`, whose call starts a key condition, as in `pk(user_id=user_id)`."""
+    """The class of `pk`. Calling `pk` with partition key fields starts a key condition, as in `pk(user_id=user_id)`."""
 
     def __call__(self, *unnamed: Never, **fields: object) -> KeyCondition:
         refuse_positional("pk", unnamed)

@@ -122,7 +122,9 @@ class Operand:
 
 
 def _choices_in(choice: object) -> tuple[object, ...]:
-    """Return the constants in an `each(...)` of constants, or a one-element tuple that contains any other choice."""
+    """Return the constants in an `each(...)` of constants. For any other choice, return a tuple that contains only this
+    choice.
+    """
     return choice.values if isinstance(choice, Each) and isinstance(choice.values, tuple) else (choice,)
 
 
@@ -218,9 +220,8 @@ class BetweenCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class InCondition(Condition):
-    """A condition that tests whether an operand equals one of several choices.
-
-    An Each as a choice represents all values that a call passes for it.
+    """A condition that tests whether an operand equals one of several choices. An `each(...)` of a list parameter is a
+    single choice that stands for all values in the list.
     """
 
     operand: Operand

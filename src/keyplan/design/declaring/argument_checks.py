@@ -37,11 +37,11 @@ class ArgumentCheck(NamedTuple):
     expected: Any
     """The type annotation that argument values must match."""
     exact: frozenset[type]
-    """Classes whose instances need no further check. They are tested first, because this test is fast."""
+    """Classes whose instances are always valid. This test is fast, so it comes before all other tests."""
     accepts: TypeCheck
     instance_of: type | None = None
-    """The class that values must be instances of. Set for parameters that are whole items, or whose attributes the
-    pattern uses.
+    """The class that a value must be an instance of. Set only for a parameter that is a whole item, or whose attributes
+    the pattern uses.
     """
 
     def error(self, call: str, value: object) -> TypeError:
@@ -145,7 +145,9 @@ def _is_object(model: type) -> TypeCheck:
 
 
 def build_checks(expected_types: Mapping[str, Any]) -> tuple[ArgumentCheck, ...]:
-    """Return a check for each parameter whose type can be checked. `expected_types` maps parameter names to types."""
+    """Return a type check for each parameter whose values can be checked. `expected_types` maps parameter names to
+    types.
+    """
     checks = []
     for name, annotation in expected_types.items():
         accepts = type_check(annotation)
@@ -294,8 +296,9 @@ def _prefix_type(kind: Any) -> Any:
 
 
 def _part_type(kind: Any) -> Any:
-    """Return the type of values that `contains` accepts for a field of type `kind`: a substring, or an element of a
-    list or set.
+    """Return the type of the argument that `contains` accepts for a field of type `kind`: str for a string, or a type
+    that is comparable with the elements of a list or set. Return `object` for any other type, which means that the
+    argument is not checked.
     """
     if kind is str:
         return str

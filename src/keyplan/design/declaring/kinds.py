@@ -36,9 +36,11 @@ class ReadOptions(TypedDict, total=False):
     rate: Rate
     claims: Claims
     decides: Literal["uniqueness", "quota", "state"]
-    """The kind of check that the application makes with the result, such as "quota". Requires `guards`."""
+    """What the application decides with the items that the read returns: whether a value is unique, a quota allows
+    another item, or an item has the required state. Requires `guards`.
+    """
     guards: str | Sequence[str]
-    """Names of the write patterns that the application calls only if the check in `decides` succeeds."""
+    """Names of the write patterns that the application calls only if the decision in `decides` allows it."""
     after: str | Sequence[str]
     """Names of write patterns whose writes must be visible to this read immediately."""
     expected_items: float
@@ -126,7 +128,7 @@ def check_options(options: Mapping[str, Any], known_options: frozenset[str]) -> 
 
 
 def facts_from_options(options: Mapping[str, Any]) -> Facts:
-    """Return the declared properties in a pattern's options, such as its rate and claims."""
+    """Convert the declared properties in a pattern's options, such as its rate and claims, to a Facts object."""
     after = as_tuple("after", options.get("after", ()), str, 'write after="save", the name of a pattern, or several')
     guards = as_tuple(
         "guards", options.get("guards", ()), str, 'write guards="save", the name of a pattern, or several'
@@ -156,8 +158,8 @@ class KindSpec:
     terms: type[KeyCondition | ItemWrite]
     """The class of the builder object that the pattern's body returns."""
     plan: Planner
-    """The function that plans patterns of this kind. It receives an incomplete plan, in which only options that need no
-    planning are set, and completes it.
+    """The function that plans patterns of this kind. It receives the pattern's declaration, the builder object, and a
+    draft that contains only the options that need no planning. It returns the complete plan.
     """
     options: type
     """The TypedDict that lists the options of this kind."""

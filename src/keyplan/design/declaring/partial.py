@@ -63,9 +63,8 @@ def load_partially(target: str) -> PartialDesign:
 
 
 def _unload_tables(names: set[str]) -> None:
-    """Remove the named modules that contain tables from `sys.modules`, so that they are imported again.
-
-    The failed import may have added patterns to these tables.
+    """Remove each of the named modules from `sys.modules` if it declares a table, so that the module is imported again.
+    The failed import may have added patterns to its tables.
     """
     for name in names:
         if any(isinstance(value, Table) for value in vars(sys.modules[name]).values()):

@@ -227,7 +227,7 @@ class Page(Sequence[T]):
 
 @dataclass(frozen=True)
 class Facts:
-    """Declared properties of a pattern that its plan does not contain."""
+    """The declared properties of a pattern that do not affect its requests, such as its rate and claims."""
 
     rate: Rate | None = None
     claims: tuple[Claim, ...] = ()
@@ -236,9 +236,11 @@ class Facts:
     expected_scanned: float | None = None
     """The expected number of items that a call reads before filtering."""
     decides: str = ""
-    """What the application checks with the result: "uniqueness", "quota" or "state"."""
+    """What the application decides with the items that the read returns: "uniqueness", "quota" or "state". An empty
+    string if the pattern declares no decision.
+    """
     guards: tuple[str, ...] = ()
-    """Names of the write patterns that the application calls only if the check in `decides` succeeds."""
+    """Names of the write patterns that the application calls only if the decision in `decides` allows it."""
     after: tuple[str, ...] = ()
     """Names of write patterns whose writes must be visible to this read immediately."""
     ordered_by: str | None = None
@@ -574,8 +576,8 @@ def _run_body(function: Callable[..., Any], parameters: Mapping[str, Param], pla
 
 
 def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
-    """Return the names of those parameters, in order, that do not appear in the object that the pattern's
-    body returns.
+    """Return the names of the parameters that do not occur in the object that the pattern's body returns, in
+    declaration order.
     """
     terms = pattern._terms
     used = {param._name for param in params_in(terms)}

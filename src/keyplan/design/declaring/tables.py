@@ -302,8 +302,8 @@ class Table:
     def create(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare the creation of an item. A call fails if the item exists. The decorated function returns
-        item(new).
+        """Declare the creation of an item. A call fails if the item exists. The decorated function has a parameter for
+        the new item, such as `task`, and returns `item(task)`.
         """
         return self._declare("create", (entity,), options)
 
@@ -311,8 +311,8 @@ class Table:
     def put(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare a write that creates an item or, if the item exists, replaces it. The decorated function returns
-        item(new).
+        """Declare a write that creates an item or, if the item exists, replaces it. The decorated function has a
+        parameter for the new item, such as `task`, and returns `item(task)`.
         """
         return self._declare("put", (entity,), options)
 
@@ -320,9 +320,9 @@ class Table:
     def replace(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare the replacement of an existing item. The decorated function returns item(new).
-
-        If the entity has a version field, the version of the new item must equal the stored version.
+        """Declare the replacement of an existing item. The decorated function has a parameter for the new item, such as
+        `task`, and returns `item(task)`. If the entity has a version field, the version of the new item must equal the
+        stored version.
         """
         return self._declare("replace", (entity,), options)
 
@@ -358,8 +358,8 @@ class Table:
     def batch_put(
         self, entity: type[Entity], /, **options: Unpack[BatchOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Batch[P, None]]:
-        """Declare an unconditional batch write of many items, without a transaction. The decorated function returns
-        item(items).
+        """Declare an unconditional batch write of many items, without a transaction. The decorated function has a
+        parameter for the list of items, such as `tasks`, and returns `item(tasks)`.
         """
         return self._declare("batch_put", (entity,), options)
 

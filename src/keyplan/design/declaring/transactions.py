@@ -32,15 +32,13 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, eq=False)
 class TransactionStep:
-    """A step of a transaction: one write or, if `repeated` is set, one write for each value of the each(...) in
-    `repeated`.
-    """
+    """A step of a transaction: a single write or, if `repeated` is an `each(...)`, one write for each of its values."""
 
     call: WriteCall[Any]
     repeated: Each | None
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
-        """Return the writes that the step makes for these arguments of the transaction."""
+        """Return the writes that the step makes in a call to the transaction with these arguments."""
         pattern = self.call.pattern.declared
         assert isinstance(pattern, Write), "the steps of a transaction are writes"
         if self.repeated is None:

@@ -144,7 +144,7 @@ def put_call(kind: Literal["create", "put"], item: E) -> WriteCall[E]:
 
 
 _MODEL_CLASS = type(Entity)
-"""The metaclass of entities and views. Comparing a class's type with it is faster than calling issubclass."""
+"""The metaclass of entities and views. The test `type(model) is _MODEL_CLASS` is faster than issubclass."""
 
 
 def _check_class(method: str, entity: object, base_class: type[ReadModel]) -> None:
@@ -285,8 +285,8 @@ class _QueryShape:
         return UndeclaredPattern(self._kind, name, self._parameters, self._condition, make_plan=make, optional=optional)
 
     def _value(self, value: object, name: str, annotation: Any = None) -> Source:
-        """Record a value of the query, and return the parameter that replaces it. The parameter is named after the
-        field.
+        """Record a value of the query, and return the parameter that replaces it. `name` is the name of the compared
+        field, and the parameter gets the same name. If the name is already used, a number is appended.
         """
         if isinstance(value, EveryShard):
             self._shape.append(EveryShard)
@@ -327,8 +327,8 @@ class _QueryShape:
         )
 
     def _text(self, text: str, name: str) -> str:
-        """Record a literal key string of the query, and return a template for it: a single placeholder with the given
-        name.
+        """Record a literal key string of the query, and return a template that consists of a placeholder for the
+        string. `name` is the name of the placeholder.
         """
         self._value(text, name, str)
         return f"{{{name}}}"

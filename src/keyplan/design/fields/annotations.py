@@ -89,13 +89,13 @@ If a call omits the argument, the field is not written. UNSET is falsy.
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return the type without Annotated, NewType and None, and whether None was included."""
+    """Return the type without Annotated, NewType and None, and True if the annotation allows None."""
     bare, optional, _ = unwrap(annotation)
     return bare, optional
 
 
 def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
-    """Return the type without Annotated, NewType and None, whether None was included, and the metadata from
+    """Return the type without Annotated, NewType and None, True if the annotation allows None, and the metadata from
     Annotated.
     """
     optional, metadata = False, []
@@ -506,10 +506,9 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
     ((datetime,), date),
     ((tuple,), list),
 )
-"""Pairs of a tuple of types, and a type whose values are stored in the same way.
-
-In a union of such types, the type cannot be determined from a stored value, so the value would be read back as the
-second type of the pair.
+"""Types that cannot be distinguished when a stored value is read. Each element contains a tuple of types, and another
+type that is stored in the same way. In a union of one of these types and the other type, each stored value would be
+read back as the other type.
 """
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
 """Types of dict keys that can be restored from the keys of a DynamoDB map, which are always strings."""

@@ -66,10 +66,8 @@ def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
 
 
 def _decoding_expression(field: StoredField, number: int, stored: str) -> str:
-    """Return the source expression that decodes a field.
-
-    `stored` is the expression for the attribute value. `number` is the number that identifies the field in names in the
-    generated code.
+    """Return the source expression that decodes a field. `stored` is the expression for the attribute value. `number`
+    distinguishes the names that the generated code uses for this field, such as `decode3`.
     """
     if plain_decoder(field) is None:
         return f"decode{number}({stored})"
@@ -333,9 +331,9 @@ def _absent_value(field: StoredField, number: int, scope: dict[str, Any]) -> _Ab
 def item_encoder(
     fields: Sequence[StoredField], texts: Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]] = ()
 ) -> ItemEncoder:
-    """Return a function that converts field values to an item, omitting None and empty sets.
-
-    Each element of `texts` is an attribute that is built from several values, with the function that builds its string.
+    """Return a function that converts field values to an item, omitting None and empty sets. `texts` are the attributes
+    that combine several field values in one string. Each element is the name of the attribute and the function that
+    builds the string.
     """
     scope: dict[str, Any] = {
         "encode_value": encode_value,

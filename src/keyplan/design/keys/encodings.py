@@ -132,12 +132,14 @@ class Encoding:
 
     @property
     def width(self) -> int | None:
-        """The length in characters of every encoded string, including those of invalid values, or None if it varies."""
+        """The length in characters of all encoded strings, or None if it varies. The strings of invalid values are
+        taken into account.
+        """
         return None if self.declared else self.valid_width
 
     @property
     def valid_width(self) -> int | None:
-        """The length in characters of every encoded string of a valid value, or None if it varies."""
+        """The length in characters of the encoded strings of all valid values, or None if it varies."""
         low, high = lengths_of(self.language)
         return low if low == high else None
 

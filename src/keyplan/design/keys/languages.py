@@ -167,8 +167,8 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A formal language that consists of `low` to `high` repetitions of another language. A `high` of None means
-    unlimited.
+    """The formal language whose strings consist of `low` to `high` strings of another language, one after the other. A
+    `high` of None means unlimited.
     """
 
     part: Language
@@ -300,7 +300,7 @@ class _PatternParser:
         self._position = 0
 
     def alternatives(self, *, outermost: bool) -> Language:
-        """Parse alternatives separated by bars. Anchors are supported only in the outermost group."""
+        """Parse alternatives separated by `|`. Anchors are supported only in the outermost group."""
         options = [self._branch(outermost=outermost)]
         while self._accept("|"):
             options.append(self._branch(outermost=outermost))

@@ -120,7 +120,7 @@ def patch_faults(pattern: PatternDeclaration, write: ItemWrite, *, creates: bool
 
 
 def _key_fields(bound_key: BoundKey, entity: EntitySpec) -> set[str]:
-    """Return the fields of those index key attributes that exist only for the index."""
+    """Return the fields in the attributes of an index key that exist only for the index."""
     return {name for part in entity.index_only_attributes(bound_key) for name in part.fields}
 
 
@@ -327,9 +327,8 @@ def _plural(verb_phrase: str) -> str:
 
 
 def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
-    """Return the fields of an entity that are neither projected to an index nor part of its keys.
-
-    Return an empty list if the index never contains items of the entity.
+    """Return the fields of an entity that are neither projected into an index nor contained in the index key or primary
+    key. Return an empty list if the index never contains items of the entity.
     """
     bound_key = spec.key_in(index)
     if bound_key is None:

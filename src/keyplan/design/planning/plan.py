@@ -131,7 +131,7 @@ class Plan:
     entities: tuple[EntitySpec, ...]
     """The entities whose items the pattern reads or writes."""
     view: type[View[Any]] | None = None
-    """The view whose instances are returned instead of entities, or None."""
+    """The view whose instances the read returns, or None if it returns entities."""
     hydrated: bool = False
     """Whether to read the full items from the table after reading an index."""
     siblings: Sequence[EntitySpec] = ()
@@ -186,8 +186,8 @@ class Plan:
     steps: tuple[Plan, ...] = ()
     """The plans of the writes in a transaction."""
     repeats: tuple[Source, ...] = ()
-    """For each step of a transaction, the each(...) for whose values the step is repeated, or None for a step that runs
-    once.
+    """For each step of a transaction, the `each(...)` that repeats the step once per value, or None for a step that
+    runs once.
     """
     faults: tuple[Fault, ...] = ()
     """The reasons why DynamoDB cannot run the pattern. Empty if it can."""

@@ -225,8 +225,8 @@ def _different_sort_keys(
 
 
 def _have_same_prefix(first: BoundKey, second: BoundKey, key_condition: KeyCondition) -> bool:
-    """Return True if the condition selects the same prefix of both sort keys, for example because they are levels of a
-    hierarchy.
+    """Return True if the condition selects the same key prefix for both entities, for example if one of the sort keys
+    extends the other.
     """
     if key_condition.range is not None or len(first.sort) != 1 or len(second.sort) != 1:
         return False

@@ -273,7 +273,9 @@ def _write_times(entity: EntitySpec, *, creates: bool) -> list[FieldUpdate]:
 
 
 def _touches_unique(entity: EntitySpec, write: ItemWrite) -> bool:
-    """Return True if an update changes unique values, or the expiry time that is copied to their guard items."""
+    """Return True if an update changes unique values, or the expiry time. Both are also stored in the guard items that
+    reserve the unique values.
+    """
     changed_fields = {action.path.field for action in write.actions}
     expires = any(entity.fields[name].attribute == entity.expiry_attribute for name in changed_fields)
     return any(expires or changed_fields.intersection(rule.fields) for rule in entity.sentinels)

@@ -62,7 +62,7 @@ class GetRequest:
 
 
 def projection_members(attributes: Iterable[str] | None) -> Request:
-    """Return the request parameters that project these attributes. For None, return no parameters."""
+    """Return the request parameters that project these attributes. If `attributes` is None, return an empty dict."""
     if attributes is None:
         return {}
     writer = ExpressionWriter(RequestPlaceholders(), {})
@@ -113,11 +113,9 @@ class RangeRequest:
         return "" if self._filter is None else self._filter.longest
 
     def partitions(self, arguments: Arguments) -> list[Arguments]:
-        """Return one set of arguments for each distinct partition that a call reads. Each set is used to build the
-        request for one partition.
-
-        If a call reads several partitions, each set contains the arguments of the call and the value that selects the
-        partition.
+        """Return the arguments for the request to each partition that a call reads, without duplicate partitions. If a
+        call reads several partitions, each element contains the arguments of the call and the value that selects the
+        partition. Otherwise, the list contains only the arguments of the call.
         """
         if self._walk is None:
             return [arguments]

@@ -68,7 +68,9 @@ class UpdateClause:
 
     bind: Callable[[Arguments, UpdateClauses], None]
     section: str
-    """The name of the list in UpdateClauses, such as "sets", to which the longest variant of the clause belongs."""
+    """The name of the list in UpdateClauses to which the clause belongs, such as "sets". If this depends on the call,
+    the list for the longest variant of the clause.
+    """
     longest: str
 
 
@@ -306,8 +308,8 @@ def _key_sources(plan: Plan) -> dict[str, Source]:
 
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:
-    """Return an effect for each index key that an upsert does not change in an existing item, but whose value is known
-    for a new item.
+    """Return an effect for each index key that the update does not change, but whose fields all have known values. An
+    upsert sets these index keys too, because an item that it creates needs them.
     """
     key_sources = _key_sources(plan)
     for action in plan.actions:

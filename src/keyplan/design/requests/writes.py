@@ -173,7 +173,9 @@ class _KnownValue:
 def add_expressions(
     request: dict[str, object], condition: str | None, names: Mapping[str, str], values: Mapping[str, AttributeValue]
 ) -> None:
-    """Add a condition, names and values to a request. Empty values are omitted, because DynamoDB rejects them."""
+    """Add a condition, attribute names and attribute values to a request. An empty mapping of names or values is
+    omitted, because DynamoDB rejects it.
+    """
     if condition is not None:
         request["ConditionExpression"] = condition
     if names:
