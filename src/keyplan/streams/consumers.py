@@ -273,8 +273,8 @@ def _find_consumer(table: Table, name: Callable[..., Any] | str) -> Consumer:
 
 
 def check_destinations(consumers: Sequence[BoundConsumer], destinations: Container[str]) -> None:
-    """Raise ConsumerSetupError if `destinations` does not contain the destination that a consumer declares for failed
-    records.
+    """Raise ConsumerSetupError if a consumer sends failed records to a destination whose name is not in
+    `destinations`.
     """
     for consumer in consumers:
         destination = consumer.declaration.on_failure

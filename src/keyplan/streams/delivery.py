@@ -50,8 +50,8 @@ class Counts:
     times.
     """
     skipped: int = 0
-    """The number of records that were not delivered to a consumer, for example because of its filter, counted for each
-    consumer.
+    """The number of records that were not delivered to a consumer, for example because of its filter. A record that
+    several consumers skip is counted several times.
     """
     retried: int = 0
     """The number of failed deliveries that will be retried, either as a whole or in two halves."""
@@ -60,7 +60,9 @@ class Counts:
     gaps: int = 0
     """The number of shards whose records were trimmed before a consumer read them."""
     waiting: int = 0
-    """The number of shards in which records still wait for a retry when the run ends, counted for each consumer."""
+    """The number of shards in which records still wait for a retry when the run ends. A shard in which several
+    consumers wait is counted several times.
+    """
 
 
 @dataclass
@@ -80,7 +82,7 @@ class Segment:
     attempts: int = 0
     """The number of attempts to deliver this segment."""
     earlier_attempts: int = 0
-    """The number of attempts to deliver these records in a larger segment, of which this segment is one half."""
+    """The number of attempts to deliver these records before their segment was split in half."""
     failures: list[Failure] = field(default_factory=list)
     """The failed records to send to the destination, after the last attempt to deliver them has failed."""
 
@@ -109,10 +111,9 @@ class Track:
     is_at_tip: bool = False
     """True if the last read of the shard returned no records."""
     last_at_s: float | None = None
-    """The write time of a record in epoch seconds, or None if no record has been read.
-
-    The record is the one that is being delivered or was delivered last. If no record of the last page has been
-    delivered yet, it is the last record that was read.
+    """The write time, in epoch seconds, of the record that is being delivered or was delivered last. If no record of
+    the last page has been delivered yet, the write time of the last record that was read. None if no record has been
+    read.
     """
 
     @property

@@ -48,9 +48,8 @@ _UNLIMITED = 1 << 60
 
 
 class Runner:
-    """A runner of a table's consumers. The consumers share one read of the stream.
-
-    Only one thread at a time can use a runner.
+    """Runs the consumers of a table. All consumers share the reads of the stream. Only one thread at a time can use a
+    runner.
     """
 
     def __init__(
@@ -245,10 +244,9 @@ class Runner:
     # Within.
 
     def _deliver_available(self, limit: int | None, *, refresh: bool) -> Counts:
-        """Deliver records and read more until all current work is done, and return the counts.
-
-        At most `limit` records are read. If `refresh` is True, new shards and runners are looked up first. Raises
-        ConsumerStoppedError if a record failed permanently and the consumer has no failure destination.
+        """Deliver records, and read more until no consumer can continue now. Return the counts. At most `limit` records
+        are read. If `refresh` is True, new shards and runners are looked up first. Raises ConsumerStoppedError if a
+        record failed permanently and the consumer has no failure destination.
         """
         counts = Counts()
         if refresh:
@@ -344,12 +342,12 @@ def redrive(
     db: Connection | None = None,
     handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]] | None = None,
 ) -> list[Failure]:
-    """Deliver failed records again to their consumers, one by one, and return the records that fail again.
+    """Deliver failed records again to their consumers, one by one, and return the records that fail again. Each
+    returned failure contains the new error and counts one more attempt.
 
-    Each returned failure contains the new error, and its number of attempts is one higher. The consumer receives the
-    change as recorded, even if the item has changed since. Pass `db` if physical table names differ from the declared
-    names, and the same `handlers` as for the runner. Raises ConsumerSetupError if a consumer has been removed from the
-    design.
+    The consumer receives the change as recorded, even if the item has changed since. Pass `db` if physical table names
+    differ from the declared names, and the same `handlers` as for the runner. Raises ConsumerSetupError if a consumer
+    has been removed from the design.
     """
     name = table.name if db is None else db.table_name(table)
     bound_consumers: dict[str, tuple[BoundConsumer, RecordSorter]] = {}
