@@ -1,15 +1,15 @@
 """The pytest plugin, which provides a new database and clients for every test.
 
-| fixture                  | what it is                                                            |
-| ------------------------ | --------------------------------------------------------------------- |
-| `keyplan_engine`         | an engine in memory, a new one for every test, closed after it        |
-| `engine`                 | the same, by its short name                                           |
-| `engine_template`        | the engine's initial state; override it to start with tables and data  |
-| `dynamodb_client`        | a boto3 client for DynamoDB, answered by the engine                   |
-| `dynamodb_resource`      | a boto3 resource for DynamoDB, answered by the engine                 |
-| `dynamodbstreams_client` | a boto3 client for DynamoDB Streams, answered by the engine           |
-| `dynamodb_answered`      | the engine, while it answers every DynamoDB client in the process     |
-| `dynamodb_endpoint`      | the URL of an HTTP server on a free port of this machine, same engine |
+| fixture                  | value                                                                       |
+| ------------------------ | --------------------------------------------------------------------------- |
+| `keyplan_engine`         | a new in-memory engine for every test, closed at the end of the test        |
+| `engine`                 | the same engine, under a shorter name                                       |
+| `engine_template`        | the engine's initial state; override it to start with tables and data       |
+| `dynamodb_client`        | a boto3 client for DynamoDB whose calls the engine answers                  |
+| `dynamodb_resource`      | a boto3 resource for DynamoDB whose calls the engine answers                |
+| `dynamodbstreams_client` | a boto3 client for DynamoDB Streams whose calls the engine answers          |
+| `dynamodb_answered`      | the engine, which answers every DynamoDB client in the process in this test |
+| `dynamodb_endpoint`      | the URL of an HTTP server for the engine, on a free port of this machine    |
 
 Override `engine_template` at session scope with an engine that contains common tables and data. Each test then gets a
 separate copy, which takes about a millisecond:
