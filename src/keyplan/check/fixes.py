@@ -328,7 +328,6 @@ class _Token:
 
 
 def _tokens(expression: str) -> list[_Token]:
-    """Return the tokens of an expression. The expression can span several lines."""
     wrapped = f"({expression})"
     starts = [0]
     for line in _lines(wrapped):

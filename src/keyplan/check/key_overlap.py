@@ -94,18 +94,16 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 
 @lru_cache(_CACHE_SIZE)
 def prefix_overlap(prefix: BoundTemplate, template: BoundTemplate, known_fields: frozenset[str]) -> Overlap | None:
-    """Return a key of `template` that a begins_with query for the keys of `prefix` would also return, or None.
-
-    The query compares only the start of the keys, up to the first field that is not in `known_fields`.
+    """Return a key of `template` that a begins_with query for the keys of `prefix` would also return, or None if no
+    such key exists. The query compares only the start of the keys, up to the first field that is not in `known_fields`.
     """
     return None if are_disjoint(prefix, template) else captured_overlap(prefix, template, known_fields)
 
 
 @lru_cache(_CACHE_SIZE)
 def range_overlap(template: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> str | None:
-    """Return a key of `other` that a range query for the keys of `template` would also return, or None.
-
-    The range is on the first field that is not in `known_fields`.
+    """Return a key of `other` that a range query for the keys of `template` would also return, or None if no such key
+    exists. The range is on the first field that is not in `known_fields`.
     """
     return None if are_disjoint(template, other) else range_captures(template, other, known_fields)
 
@@ -141,7 +139,7 @@ class Capture:
 
     text: str
     exact: bool
-    """False if the other entity's key is only a possible match, because only first characters or types were
+    """False if the key is only a possible match, because only the first characters or the types of the keys were
     compared.
     """
 
@@ -181,7 +179,9 @@ def may_share_partition(values: Sequence[KeyValue], parts: Sequence[BoundKeyAttr
 
 
 def capture_of(conditions: Sequence[SortCondition], parts: Sequence[BoundKeyAttribute]) -> Capture | None:
-    """Return a key that consists of these sort key attributes and satisfies all conditions, or None."""
+    """Return a key of another entity that satisfies all sort key conditions of a query, or None if no such key exists.
+    `parts` are the sort key attributes of the other entity.
+    """
     capture = Capture("any", exact=False)
     for condition, part in zip(conditions, parts, strict=False):
         captured = _attribute_capture(condition, part)
@@ -215,8 +215,8 @@ def _as_capture(overlap: Overlap | None) -> Capture | None:
 
 
 def _constant_fields(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
-    """Return the fields of a begins_with condition whose values are complete in the prefix. If the condition compares a
-    prefix of the last field, this field is not included.
+    """Return the fields of a begins_with condition whose whole values are in the prefix. If the prefix ends within the
+    value of the last field, this field is not returned.
     """
     names = [name for name in dict.fromkeys(template.fields) if name in value.sources]
     return frozenset(names[:-1] if value.part == "begins" else names)
@@ -236,9 +236,9 @@ def _between_capture(
 
 
 def _text_range_capture(low: BoundTemplate, high: BoundTemplate | None, key_template: BoundTemplate) -> Capture | None:
-    """Return a key of `key_template` that might be between the bounds of a BETWEEN condition, or None.
-
-    Only the common prefix of the bounds is compared or, if they have none, the first characters.
+    """Return a key of `key_template` that might be between the bounds of a BETWEEN condition, or None if no such key
+    exists. Only the common prefix of the two bounds is compared. If the bounds have no common prefix, only the first
+    characters are compared.
     """
     if high is None:
         return None
@@ -269,7 +269,6 @@ def _open_range_capture(op: str, query_template: BoundTemplate, key_template: Bo
 
 
 def _first_characters(template: BoundTemplate) -> CharSet:
-    """Return the possible first characters of the strings that a template produces."""
     if template.literal_prefix:
         return CharSet.from_text(template.literal_prefix[0])
     return template.placeholders[0].encoding.first

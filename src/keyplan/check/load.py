@@ -40,7 +40,7 @@ class PlannedRequest:
 
     @property
     def rate(self) -> Rate | None:
-        """The declared rate of the pattern in calls per second, or None."""
+        """The declared rate of the pattern in calls per second, or None if no rate is declared."""
         return self.pattern.facts.rate
 
 

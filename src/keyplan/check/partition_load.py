@@ -41,10 +41,10 @@ def is_constant(source: Source) -> bool:
 
 
 def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
-    """Return, for each key field of a counter, the share of its most frequent value that another entity declares.
-
-    A counter is an item to which the plan adds a number. For other plans, the result is empty. For example, if a third
-    of all votes are for one poll, a third of the additions go to the counter of that poll.
+    """Return the shares of the most frequent values of a counter's key fields, by field name, as far as other entities
+    declare them. A counter is an item to which the plan adds a number. The result is empty for all other plans. For
+    example, if an entity declares that a third of all votes are for one poll, a third of the additions go to the
+    counter of that poll.
     """
     counter = plan.entity
     counts = plan.operation == "UpdateItem" and any(action.name == "add" for action in plan.actions)
@@ -220,9 +220,8 @@ class HotKey:
         return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
 
     def share_of(self, access: str) -> float:
-        """Return the share of a pattern's calls that access the key, for the pattern with the highest share.
-
-        `access` is "read" or "write". Only patterns that use such capacity units on the key are considered.
+        """Return the highest share of calls that access this key, among all patterns that use read units (if `access`
+        is "read") or write units (if `access` is "write") on the key.
         """
         return max((load.share for load in self.loads if getattr(load, access)), default=0.0)
 

@@ -306,7 +306,7 @@ def logical_id_changed(comparison: Comparison) -> Iterator[Finding]:
 
 @change_rule("KP912", "error")
 def missing_required_field(comparison: Comparison) -> Iterator[Finding]:
-    """Stored items miss a required field
+    """Stored items do not have a required field
 
     Finds required fields that are new, were optional in the old design, or are stored in another attribute.
 

@@ -226,9 +226,8 @@ def _unguarded_transition(
 
 
 def _assignee(plan: Plan, checked_fields: Set[str]) -> str | None:
-    """Return the optional field in which an update stores an assignee, such as the worker of a job, or None.
-
-    Fields in `checked_fields`, which the condition of the update compares, are ignored.
+    """Return the optional field in which an update stores an assignee, such as the worker of a job, or None if the
+    update stores no assignee. Fields in `checked_fields`, which the condition of the update compares, are ignored.
     """
     for action in plan.actions:
         field = plan.entity.fields[action.path.field]

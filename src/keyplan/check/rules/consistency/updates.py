@@ -79,7 +79,9 @@ def missing_parent_map(subject: Subject) -> Iterator[Finding]:
 
 
 def _creator_without(table: Table, entity: EntitySpec, name: str) -> str | None:
-    """Return the name of an update that can create an item of an entity but does not set the field `name`, or None."""
+    """Return the name of an update that can create an item of an entity but does not set the field `name`, or None if
+    no such update exists.
+    """
     for pattern in table.patterns:
         plan = pattern.plan
         if plan.operation == "UpdateItem" and plan.exists == "may" and plan.entity is entity:

@@ -244,7 +244,9 @@ def ttl_too_old(subject: Subject) -> Iterator[Finding]:
 
 
 def _past_value(field: StoredField) -> str | None:
-    """Return a description of a field's default or maximum if DynamoDB ignores it as an expiry time, or None."""
+    """Return the reason why a TTL field can contain a time that DynamoDB ignores, such as its default or maximum, or
+    None if no reason is found. The reason completes a sentence that starts with the name of the field.
+    """
     default = field.info.default
     if field.annotation is timedelta:
         return "is a duration, which TTL reads as a time in 1970"

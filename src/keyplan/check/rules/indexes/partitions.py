@@ -65,11 +65,9 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
 
 
 def _largest_collection(entity: EntitySpec, other_entities: Sequence[EntitySpec]) -> float | None:
-    """Return the size of an entity's largest item collection in bytes, including the copies of its items in local
-    indexes.
-
-    The size is None if it is unknown. `other_entities` are other entities, from which the number of partition keys can
-    be derived.
+    """Return the estimated size in bytes of an entity's largest item collection, including the copies of the items in
+    local indexes. Return None if the declarations do not determine the size. The number of partition keys can be
+    derived from the declarations of `other_entities`.
     """
     items, share = entity.volume, key_share(entity.key.partition, entity, {}, other_entities)
     if items is None or share is None:

@@ -56,8 +56,8 @@ def _is_findable(entity: EntitySpec, names: set[str]) -> bool:
 
 
 def _can_find(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if a key contains all fields in `names`, and these include all fields of its partition key. A single
-    query can then select items by these fields.
+    """Return True if one query on a key can select items by the fields in `names`. The key must contain all of these
+    fields, and every required field of the partition key must be in `names`.
     """
     return _names_partition(bound, names) and names <= set(bound.fields)
 

@@ -128,8 +128,8 @@ def _key_fix(op: SortOp, value: KeyValue) -> str:
 
 
 def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
-    """Return the reason why no stored item of a plan's entities can match a sort key or partition key condition with
-    this operator and value, or None.
+    """Return the reason why a key condition with this operator and value matches no stored item of the plan's entities,
+    or None if it can match an item of at least one entity.
     """
     reasons = [
         _mismatch_reason(op, value, part) for entity in plan.entities for part in _key_parts(entity, plan, value)
@@ -164,7 +164,9 @@ def _mismatch_reason(op: SortOp, value: KeyValue, part: BoundKeyAttribute) -> st
 
 
 def _invalid_constant(value: KeyValue) -> str | None:
-    """Return the reason why a constant in a key condition cannot be part of a key, or None."""
+    """Return the reason why a constant in a key condition cannot be part of a key, or None if all constants
+    are valid.
+    """
     if value.part == "begins":
         return None
     for placeholder in value.template.placeholders if value.template is not None else ():
@@ -185,8 +187,8 @@ def _invalid_constant(value: KeyValue) -> str | None:
 def _impossible_comparisons(
     condition: Condition | None, entities: tuple[EntitySpec, ...]
 ) -> Iterator[tuple[EntitySpec, str, object]]:
-    """Yield each comparison of a field with a value that the field cannot have. Each comparison is the entity, the name
-    of the field, and the value.
+    """Yield each comparison of a field with a value that the field cannot have, as the entity, the name of the field,
+    and the value.
     """
     for operand in condition.operands() if condition is not None else ():
         if isinstance(operand, Condition):
@@ -216,9 +218,8 @@ def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, 
 
 
 def _comparisons(condition: Condition | None) -> Iterator[tuple[FieldPath, object, bool]]:
-    """Yield each comparison of a field with a value in a condition.
-
-    Each comparison is the path of the field, the value, and True if the operator is =, <> or IN.
+    """Yield each comparison of a field with a value in a condition, as the path of the field, the value, and True if
+    the operator is =, <> or IN.
     """
     if isinstance(condition, CompareCondition) and isinstance(condition.left, FieldPath):
         yield condition.left, condition.right, condition.op in {"=", "<>"}

@@ -198,10 +198,9 @@ def _order_fix(entity: EntitySpec, name: str) -> str:
 
 
 def _stored_order(bound: BoundKey, name: str) -> str:
-    """Return text to append to a message about a sort key.
-
-    The text lists the choices of the field in the order in which the sort key sorts them. If the sort key does not
-    contain the choices, the text says that it does not sort by the field's values.
+    """Return text to append to a message about a sort key. If the sort key contains the field's choices as text, the
+    appended text lists them in the order of the sort key. Otherwise, the appended text says that the sort key does not
+    sort by the field's values.
     """
     for part in bound.sort:
         template = as_template(part)
