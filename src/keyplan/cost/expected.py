@@ -274,7 +274,6 @@ def _items_per_partition(plan: Plan, matching_items: float, requests: float) -> 
 
 
 def _caller_lists_partitions(plan: Plan) -> bool:
-    """Return True if the caller passes the list of partitions that a query reads."""
     source = None if plan.walk is None else plan.walk[1]
     return isinstance(source, Each) and not isinstance(source.values, tuple)
 
@@ -345,10 +344,9 @@ def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
 
 
 def _share_written(plan: Plan, bound: BoundKey) -> float:
-    """Return the share of an entity's written or deleted items that are in an index.
-
-    A new item is in the index if the default values of its fields satisfy `only_if`. For example, few orders are open,
-    but every order is open when it is created. For other items, the declared share of stored items applies.
+    """Of the items that a plan writes or deletes, return the share that is in an index. A new item is in the index if
+    the default values of its fields satisfy `only_if`. For example, few orders are open, but every order is open when
+    it is created. For other items, the declared share of stored items applies.
     """
     return share_in_index(plan.entity, replace(bound, only_if=None) if index_defaults(plan, bound) else bound)
 
@@ -414,8 +412,8 @@ def _transaction_estimate(plan: Plan, facts: Facts) -> Expected:
 
 
 def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
-    """Yield each index that an update can write, as the entity's key in the index and the expected number of index
-    writes per update.
+    """Yield each index key of the updated entity, with the expected number of writes to the index per update, which can
+    be 0.
     """
     entity = plan.entity
     changed = {
@@ -470,7 +468,9 @@ def _projects_changed(entity: EntitySpec, bound: BoundIndexKey, changed: set[str
 
 
 def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -> bool | None:
-    """Return True if an item with these values is in the index, or None if the values do not determine it."""
+    """Return True if an item with these values is in the index, and False if it is not. Return None if the values do
+    not determine whether the item is in the index.
+    """
     inside = holds(bound.only_if, values)
     if inside is False or any(values.get(name, UNKNOWN) is None for name in bound.fields):
         return False

@@ -56,7 +56,7 @@ def applied_growth(growth: Growth) -> Iterator[None]:
 
 
 def count_of(volume: Volume) -> float:
-    """Return the declared number of items. Within a `applied_growth` block, it is multiplied by the block's factor."""
+    """Return the declared number of items. Within an `applied_growth` block, it is multiplied by the block's factor."""
     return volume.count * _GROWTH.get().items
 
 
