@@ -152,7 +152,7 @@ class DesignChange:
     other: Place | None = None
     """The source location in the old design, if `place` is in the new design."""
     migration: ItemRewrite | IndexBuild | TableCopy | None = None
-    """The work on stored items that the change requires, or None."""
+    """The work on stored items that the change requires, or None if no stored items change."""
     steps: tuple[RolloutStep, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     """Additional details for rules, such as the name of a removed pattern and its uses."""

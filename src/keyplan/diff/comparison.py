@@ -123,7 +123,9 @@ class Stage:
     title: str
     steps: tuple[RolloutStep, ...]
     backfills: tuple[Backfill, ...] = ()
-    """The backfills that a program runs in this stage, or that DynamoDB runs for an index created in it."""
+    """The backfills that a program runs in this stage, or that DynamoDB runs for an index that is created in this
+    stage.
+    """
 
 
 def rollout(comparison: Comparison) -> tuple[Stage, ...]:

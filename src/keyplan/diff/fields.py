@@ -34,10 +34,9 @@ def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 
 
 def removed_share(spec: EntitySpec, field: str, field_losses: Sequence[Loss]) -> float | None:
-    """Return the share of items whose value in a field is rejected by the new type, or None if it is unknown.
-
-    `field_losses` are the reasons why values are not accepted. They contain the values that were removed from the
-    choices of the field.
+    """Return the share of items in which the new type rejects the value of a field. `field_losses` are the reasons for
+    which the new type rejects values. Return None if a reason is not the removal of choices, or if the design does not
+    declare the share of each value.
     """
     shares = shares_of(spec, field, None)
     if shares is None or not all(loss.values for loss in field_losses):
@@ -53,8 +52,8 @@ class EntityPair:
     old: EntitySpec
     new: EntitySpec
     drops_unknown: tuple[str, ...] = ()
-    """The names of the old design's patterns that put whole items. A put by the old version of a program removes the
-    attributes that only the new version knows.
+    """The names of the patterns in the old design that put whole items. While both versions run, such a put by the old
+    version removes the attributes that only the new version knows.
     """
 
     @property
@@ -145,8 +144,8 @@ def _field_changes(pair: EntityPair, old: StoredField, new: StoredField) -> Iter
 
 
 def _parts(old: StoredField, new: StoredField) -> str:
-    """Return a message that lists the attributes that were added to or removed from the maps within a field. Return an
-    empty string if none were.
+    """Return text for a message that lists the attributes that were added to, or removed from, the maps within a field.
+    Return an empty string if the maps have the same attributes in both designs.
     """
     old_parts, new_parts = (dict.fromkeys(parts_of(field.info.annotation)) for field in (old, new))
     texts = {

@@ -113,7 +113,7 @@ def _renamed(removed: Sequence[N], added: Sequence[N], shape: Callable[[N], Hash
 
 
 def condition_form(condition: Condition | None) -> Form:
-    """Return a comparable form of a condition. For None, return None."""
+    """Return a comparable form of a condition, or None if `condition` is None."""
     if condition is None:
         return None
     op = getattr(condition, "op", None) or getattr(condition, "name", "")
@@ -146,9 +146,8 @@ def value_form(value: object) -> Form:
 
 
 def plan_form(plan: Plan) -> dict[str, Form]:
-    """Return a form of a plan that can be compared with that of another plan.
-
-    The keys are the names of the plan's parts, such as "filter", as they are shown in messages.
+    """Return a comparable form of each part of a plan, by the name of the part, such as "filter". Messages show these
+    names.
     """
     return {
         "operation": (plan.operation, plan.select),

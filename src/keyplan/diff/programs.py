@@ -106,8 +106,8 @@ def _isolated_modules(target: str) -> Iterator[str]:
 
 
 def _module_location(target: str) -> tuple[str, Path | None]:
-    """Return the dotted name of the module in a file, and the folder that contains its top package. If `target` is a
-    module name, return it and None.
+    """Return the dotted name of the module in a file, and the folder that contains its top package. If `target` is
+    already a module name, return this name, and None as the folder.
     """
     if not is_file_path(target):
         return target, None

@@ -379,8 +379,8 @@ def _names_text(pairs: list[EntityPair]) -> str:
 
 
 def _missing_key_changes(old: Table, new: Table, index: Index) -> Iterator[DesignChange]:
-    """Yield a change for each entity whose stored items are missing from a new index until they get its key
-    attributes.
+    """Yield a change for each entity whose stored items do not have all key attributes of a new index. These items are
+    missing from the index until the attributes are written.
     """
     for pair in _stored_and_incomplete(old, new, index)[1]:
         bound = pair.new.key_in(index)

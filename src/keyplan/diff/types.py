@@ -262,15 +262,15 @@ def parts_of(annotation: Any, within: str = "", visited: frozenset[type] = froze
 
 
 def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:
-    """Return the fields of a model by their name in the stored map. Each is a pair of the name in the model and the
-    declaration.
+    """Return the fields of a model by the name under which their values are stored in a map. Each field is a pair of
+    its name in the model and its declaration.
     """
     return {attribute_of(info).name or name: (name, info) for name, info in model.model_fields.items()}
 
 
 def added_validators(old: type[BaseModel], new: type[BaseModel]) -> Iterator[Loss]:
-    """Yield a reason why items might be unreadable if the new model has validators that the old model does not have.
-    Their effect cannot be compared.
+    """Yield a reason why items might be unreadable for each validator that the new model has but the old model does not
+    have. Validators are compared only by name.
     """
     for name in sorted(_validators(new) - _validators(old)):
         yield Loss("narrowed", f"{new.__name__} has a new validator, {name}: values that it rejects cannot be read")
