@@ -60,7 +60,7 @@ $(VENV)/.base:
 
 # What `make run` needs: no AWS libraries and no tools of tests. Python compiles modules when they are first imported.
 $(VENV)/.runtime: $(VENV)/.base pyproject.toml systems/pyproject.toml
-	@echo "Installing keyplan and the five systems into $(VENV): about a minute, 400 MB"
+	@echo "Installing keyplan and the five systems into $(VENV): about a minute, 600 MB"
 	@$(PIP) --no-compile -e ".[charts,fast,import,verify]" -e "./systems[lake,mcp]"
 	@touch $@
 

@@ -119,6 +119,12 @@ def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     assert not urls
 
 
+def test_the_readme_states_the_number_of_rules() -> None:
+    rules = re.search(r"`keyplan check` has (\d+) rules", (DOCS / "rules" / "index.md").read_text())
+    assert rules is not None
+    assert f"[{rules[1]} rules](docs/checks.md)" in (ROOT / "README.md").read_text()
+
+
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "bench/README.md"])
 def test_links_of_pages_outside_the_site_lead_to_files(name: str) -> None:
     path = ROOT / name
