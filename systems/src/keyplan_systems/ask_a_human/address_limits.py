@@ -25,18 +25,20 @@ ANSWERS_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_ANSWER_LIMIT"
 """Environment variable that overrides the limit on answers per address, across all questions."""
 ANSWERS: Final = Limit("answers", 120, 3_600, per="address")
 PER_QUESTION_VARIABLE: Final = "KEYPLAN_ASK_A_HUMAN_ANSWERS_PER_ADDRESS"
-"""Environment variable with the maximum number of answers per address to one question, or "off" for no maximum."""
+"""Environment variable with the maximum number of answers from one network address to one question, or "off" for no
+maximum.
+"""
 PER_QUESTION: Final = 3
-"""Default maximum number of answers per address to one question.
+"""Default maximum number of answers from one network address to one question.
 
-A household or a few colleagues behind one address can all answer, but cannot close a question alone.
+Three people behind one address, such as a family, can all answer, but their answers alone do not close a question.
 """
 
 
 @dataclass(frozen=True)
 class AddressLimits:
-    """The rate limits and the answer quota for one network address. Requests beyond a rate limit raise
-    TooManyRequestsError.
+    """The limits that apply to each network address: rate limits, which raise TooManyRequestsError when they are
+    exceeded, and a maximum number of answers to one question.
     """
 
     agents: SharedLimit
@@ -51,10 +53,10 @@ class AddressLimits:
     def from_environment(
         cls, connection: Connection, clock: Clock, environment: Mapping[str, str] | None = None
     ) -> AddressLimits:
-        """Return limits whose request counters are stored in the database of `connection`.
+        """Return the default limits, overridden by the environment variables that this module defines.
 
-        Environment variables, such as the one named in AGENTS_VARIABLE, override the default limits. Raises ValueError
-        for a malformed limit.
+        The request counters are stored in the database of `connection`, in a table that is created if it does not
+        exist. If `environment` is None, `os.environ` is used. Raises ValueError for a malformed limit.
         """
         defaults = ((AGENTS_VARIABLE, AGENTS), (DEVICES_VARIABLE, DEVICES), (ANSWERS_VARIABLE, ANSWERS))
         limits = [limit_from(variable, default, environment) for variable, default in defaults]
@@ -65,8 +67,8 @@ class AddressLimits:
 
     @classmethod
     def unlimited(cls, connection: Connection, clock: Clock) -> AddressLimits:
-        """Return limits that never reject a request. Use them for a service that is called within this process instead
-        of over HTTP.
+        """Return limits that never reject a request. Use them if the service is called directly by code in the same
+        process, not over HTTP.
         """
         no_limit = SharedLimit(connection, clock, None)
         return cls(no_limit, no_limit, no_limit, None)

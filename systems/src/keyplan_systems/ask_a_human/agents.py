@@ -23,7 +23,7 @@ app = typer.Typer(no_args_is_help=True)
 
 
 class Agents:
-    """Registration and authentication of agents. Instances are thread-safe."""
+    """Registers and authenticates agents, and replaces their secrets. Instances are thread-safe."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection

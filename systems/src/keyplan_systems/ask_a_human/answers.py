@@ -42,7 +42,9 @@ from keyplan_systems.ask_a_human.entities import Response as StoredResponse
 from keyplan_systems.ask_a_human.entities import UserStats
 
 RECENT_ANSWERS = 100
-"""Maximum number of a user's most recent answers that are read to mark questions as answered in lists."""
+"""Number of the user's most recent answers that are read to find out which questions in a list the user has
+answered.
+"""
 
 
 @dataclass(frozen=True)

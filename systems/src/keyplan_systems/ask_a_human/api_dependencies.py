@@ -65,7 +65,9 @@ def set_rate_limit_headers(response: Response, allowance: Allowance | None) -> N
 
 
 class AddressRateLimit:
-    """FastAPI dependency that counts a request against a limit per network address, and sets the rate limit headers."""
+    """FastAPI dependency that limits the requests from each network address, and sets the rate limit headers of the
+    response.
+    """
 
     def __init__(self, base: Base, limit: Limit, trusted_proxies: int) -> None:
         self._base, self._limit, self._trusted_proxies = base, limit, trusted_proxies
@@ -102,7 +104,7 @@ def _network(address: str) -> str:
 
 
 class SharedAddressRateLimit:
-    """FastAPI dependency that counts a request against a limit per network address. All server processes share the
+    """FastAPI dependency that limits the requests from each network address. All server processes share the request
     counters.
     """
 

@@ -1,4 +1,6 @@
-"""The base of all operations: database connection, clock, rate limits, and retries after conflicting writes."""
+"""The base class of all operations, with the database connection, the clock and rate limits, and helpers for retries
+and for items that cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +60,8 @@ class BusyError(Exception):
 
 @dataclass(frozen=True)
 class Failures:
-    """The errors that occur while a worker runs its tasks. After an error, the worker continues with the next task. It
-    reports all errors at the end.
+    """Collects the errors of a worker's tasks, so that the worker can run the remaining tasks after an error.
+    `raise_if_any` raises all errors at the end.
     """
 
     errors: list[Exception] = field(default_factory=list)
@@ -103,14 +105,17 @@ class Failures:
             return None
 
     def raise_if_any(self, completed: int) -> None:
-        """Raise an UnfinishedError with all recorded errors, if any. `completed` is the number of completed tasks."""
+        """Raise an UnfinishedError that contains all recorded errors. Does nothing if no error was recorded.
+
+        `completed` is the number of tasks that were completed.
+        """
         if self.errors:
             raise UnfinishedError.from_errors(self.errors, completed)
 
 
 @dataclass(frozen=True)
 class Base:
-    """The database connection and the clock that all operations use."""
+    """Base class of all operations. It provides the database connection and the clock."""
 
     connection: Connection
     clock: Clock
@@ -148,8 +153,8 @@ class Base:
         return limits.allowance(window, counter.requests if counter is not None else 1)
 
     def write(self, call: Call[Any]) -> None:
-        """Run a single write or a transaction. If the response is lost, the request is sent again in a way that
-        executes it only once.
+        """Run a single write or a transaction. If the response is lost, the request is repeated with the same
+        idempotency token, so that it is executed only once.
 
         If a transaction fails, the error of the first failed write is raised.
         """
@@ -198,8 +203,8 @@ def unknown_question(question_id: str) -> QuestionNotFoundError:
 
 
 def is_uuid(text: str) -> bool:
-    """Return True if the text has the format of a question ID. Texts in any other format are not looked up in the
-    database.
+    """Return True if the text has the format of a question ID. Other texts cannot be question IDs, so callers do not
+    look them up in the database.
     """
     parts = text.split("-")
     return [len(part) for part in parts] == [8, 4, 4, 4, 12] and all(char in "0123456789abcdef-" for char in text)

@@ -58,7 +58,9 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class _Flows:
-    """Base class of both clients. Its methods return generators (flows) that request I/O and that the clients run."""
+    """Logic that both clients share. Each method returns a generator (a flow; see `client_flow`) that requests I/O from
+    the client.
+    """
 
     def __init__(self, agent_id: str | None, secret: str | None, settings: ClientSettings) -> None:
         self._headers = {} if agent_id is None else {"X-Agent-Id": agent_id}
@@ -163,12 +165,13 @@ class AgentClient:
         min_answers: int | None = None,
         on_poll: Callable[[AgentQuestion], None] = lambda _question: None,
     ) -> AgentQuestion:
-        """Wait until a question is finished, it has `min_answers` answers, or `timeout_s` seconds have passed. Return
-        the question.
+        """Wait until a question is closed or expired, it has at least `min_answers` answers, or `timeout_s` seconds
+        have passed. Return the question.
 
-        To distinguish these cases, check the attributes `finished` and `current_responses` of the returned question.
-        `on_poll` is called with the question after each poll. The last poll is sent at the end of the timeout. Raises
-        AskError if the server requests a pause longer than the remaining time.
+        If `min_answers` is None, the number of answers does not end the wait. To find out why the wait ended, check
+        `finished` and `current_responses` of the returned question. `on_poll` is called with the question after each
+        poll. The last poll is sent at the end of the timeout. Raises AskError if a request fails permanently, or if the
+        server requests a pause longer than the remaining time.
         """
         return self._run(self._flows.wait(question_id, timeout_s, min_answers), on_poll)
 

@@ -66,8 +66,8 @@ class KeyReusedError(ApiError):
 
 
 class RateLimitedError(ApiError):
-    """Raised if the agent exceeds a rate limit and the pause that the server requests is longer than the client may
-    wait.
+    """Raised if the agent exceeds a rate limit, and either all retries fail or the server requests a longer pause than
+    the client accepts (see `client_flow.Retries`).
     """
 
 

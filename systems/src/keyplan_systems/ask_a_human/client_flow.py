@@ -68,8 +68,8 @@ class RequestFailure:
 
 @dataclass(frozen=True, slots=True)
 class CurrentTime:
-    """The current time, which the driver of a flow reports: as seconds on the monotonic clock, and as seconds since the
-    Unix epoch.
+    """The current time in seconds, on the monotonic clock and since the Unix epoch. The driver of a flow sends it in
+    reply to a `WaitRequest`.
     """
 
     monotonic: float
@@ -158,10 +158,10 @@ def request(
 
 
 def wait(poll: HttpRequest, min_answers: int | None, timeout_s: float, settings: ClientSettings) -> Flow[AgentQuestion]:
-    """Send the request `poll` repeatedly until the question is finished, it has `min_answers` answers, or `timeout_s`
-    seconds have passed. Return the question.
+    """Send the request `poll` repeatedly until the question is closed or expired, it has at least `min_answers`
+    answers, or `timeout_s` seconds have passed. Return the question.
 
-    The last poll is sent when the timeout ends.
+    If `min_answers` is None, the number of answers does not end the wait. The last poll is sent when the timeout ends.
     """
     deadline = (yield from _current_time()).monotonic + timeout_s
     number = 0

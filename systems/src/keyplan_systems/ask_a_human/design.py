@@ -11,9 +11,9 @@ this document. The design differs from the document in these points:
 * `ByStatus` has the sparse partition key `feed_pk` with eight shards. The attribute exists while a question accepts
   answers. With `status` as the key, OPEN and PARTIAL would be two lists, and all open questions would be in one
   partition.
-* `ByNeed` lists the same questions for the web pages, sorted by their percentage of answers, lowest first. `need`
-  changes with each answer. Each change deletes an index entry and writes a new one, but a page reads only the questions
-  that it shows.
+* `ByNeed` lists the same questions for the web pages, sorted by the percentage of required answers received, lowest
+  first. `need` changes with each answer. Each change deletes an index entry and writes a new one, but a page reads only
+  the questions that it shows.
 * `response_id` is derived from the question and the fingerprint, so that the primary key prevents a second answer. An
   index cannot enforce this. A response also contains the hash of its device's token, and the reply, which is returned
   again if the request is retried.

@@ -115,8 +115,9 @@ def answer_question(
 
     `new_stats` contains the user's record if this is their first answer; otherwise `changed_stats` contains it. `flags`
     contains one flag per reason for suspicion. If the answer closes the question, `closed_question_agents` contains the
-    agent's ID and `closed_questions` the question's ID. `windows` contains the key of a counter for the answers to the
-    question from one network address. The counter must not exceed `allowed`.
+    ID of the agent that asked it, and `closed_questions` the ID of the question. `windows` contains the key of the
+    counter of answers to this question from the client's network address, or is empty if these answers are not limited.
+    The transaction fails if the counter has already reached `allowed`.
     """
     return [
         add_response(response),

@@ -90,7 +90,10 @@ def eligible_for_notification(now: Timestamp) -> KeyCondition:
 
 @subscriptions.update(Subscription)
 def claim_subscription(subscription_claim: SubscriptionClaim) -> ItemWrite:
-    """Claim the right to notify a subscriber, before the push is sent. If several workers try, only one succeeds."""
+    """Claim the right to notify a subscriber, before the push is sent.
+
+    If several workers try to claim it, only one succeeds.
+    """
     return (
         item(subscription_id=subscription_claim.subscription_id)
         .set(

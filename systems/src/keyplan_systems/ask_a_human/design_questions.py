@@ -196,9 +196,9 @@ def take_errand(kind: str, question: str) -> ItemWrite:
 
 @questions.update(Question)
 def count_response(effect: AnswerEffect) -> ItemWrite:
-    """Increment a question's number of answers, if the question is answerable and the number is unchanged.
+    """Increment a question's number of answers, if the question is answerable and no other answer was stored.
 
-    The number must be the same as when the question was read.
+    The condition compares the stored number of answers with `effect.before`, the number when the question was read.
     """
     return (
         item(question_id=effect.question_id)

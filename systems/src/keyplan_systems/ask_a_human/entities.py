@@ -79,7 +79,7 @@ class Question(Entity):
     required_responses: int
     current_responses: int
     need: Annotated[str, Field(pattern=r"^[0-9]{3}#[0-9]{11}$")]
-    """Position in the list of questions that need answers. The value consists of the percentage of required answers
+    """Sort key of the list of questions that need answers. It consists of the percentage of required answers that were
     received, and the deadline.
     """
     agent_id: Name
@@ -191,7 +191,8 @@ class Response(Entity):
     created_at: Timestamp
     response_time_ms: int | None = None
     device: Sha256 | None = None
-    """Hash of the token of the device that sent the answer. If this device repeats the answer, it gets the same reply.
+    """Hash of the token of the device that sent the answer. If this device sends the answer again, it gets the same
+    reply.
     """
     points_earned: int | None = None
     total_points: int | None = None
@@ -300,7 +301,7 @@ class Device(Entity):
     fingerprint: Sha256
     """Hash of the fingerprint with which the device was registered."""
     person: Sha256 | None = None
-    """ID of the user to whom the device belongs. It is set by the first request of the device."""
+    """ID of the user to whom the device belongs, or None before the device's first request, which sets the ID."""
     registered_at: Timestamp
 
 

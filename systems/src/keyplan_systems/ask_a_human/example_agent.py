@@ -41,8 +41,8 @@ def drafts(note: ReleaseNote) -> list[str]:
 
 
 def question(note: ReleaseNote) -> str:
-    """Return the prompt of a question that asks people to compare the drafts. It contains the context that
-    they need.
+    """Return the prompt of a question that asks people to compare the drafts. It contains the context that people need
+    to compare them.
     """
     return (
         f"A new version of a bookkeeping program solves this problem: {note.reason}."

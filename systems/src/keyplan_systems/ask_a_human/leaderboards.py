@@ -98,8 +98,8 @@ class Leaderboards:
 
 
 class Ranking:
-    """The worker that counts the users in each score bucket. Ranks are computed from these counts. The worker counts
-    each change to a leaderboard row exactly once.
+    """Counts the users in each score bucket. Ranks are computed from these counts. Each change to a leaderboard row is
+    counted exactly once.
     """
 
     def __init__(self, base: Base, failures: Destination, runner: str | None = None) -> None:

@@ -99,7 +99,7 @@ class _TransportResponse(google_transport.Response):
 
 
 class FcmNotifier:
-    """A notifier that sends push messages with the HTTP v1 API of Firebase Cloud Messaging."""
+    """Sends push messages with the HTTP v1 API of Firebase Cloud Messaging."""
 
     def __init__(self, credentials: Credentials, project_id: str, clock: Clock, *, base_url: str = FCM_URL) -> None:
         self._credentials = credentials
@@ -167,8 +167,8 @@ class FcmNotifier:
 
 
 def payload(message: PushMessage) -> dict[str, object]:
-    """Return the JSON body with which FCM sends the message as a web push message. FCM discards the message after the
-    deadline of the question.
+    """Return the JSON body of the FCM request that sends the message as a web push message. FCM discards the message
+    after the deadline of the question.
     """
     return {
         "message": {

@@ -15,8 +15,8 @@ _log = logging.getLogger(__name__)
 
 
 class Outbound:
-    """A sender of push messages for synchronous code. It runs a notifier in an event loop in a separate thread.
-    Instances are thread-safe.
+    """Sends push messages from synchronous code, by running a notifier in an event loop in a separate thread. Instances
+    are thread-safe.
     """
 
     def __init__(self, notifier: Notifier) -> None:

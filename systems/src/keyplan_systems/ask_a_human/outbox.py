@@ -22,7 +22,7 @@ from keyplan_systems.ask_a_human.notifier import FcmNotifier, Notifier, PushMess
 
 
 class OutboxNotifier:
-    """A notifier that writes messages to a file. The file's directory is created if it does not exist."""
+    """Writes push messages to a file instead of sending them. The file's directory is created if it does not exist."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
 """The push worker, which notifies users about questions in rounds and retries failed pushes.
 
 In each round for a question, a random sample of the eligible users is notified. The worker first reads the eligible
-users and draws the sample. Before it sends messages, it claims the round and each user by conditional writes, so that
-no other worker sends the same messages. If the worker stops between a claim and the send, the user is not notified,
-because a lost push is better than a duplicate. For the same reason, the record of a retry is deleted before the push is
-sent.
+users and draws the sample. Before it sends messages, it claims the round and each user's subscription with conditional
+writes, so that no other worker sends the same messages. If the worker stops between a claim and the send, the user is
+not notified, because a lost push is better than a duplicate. For the same reason, the record of a retry is deleted
+before the push is sent.
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ class Push:
 
 
 class PushWorker:
-    """A worker that notifies users about questions. Several workers can run concurrently, even in different
-    processes.
-    """
+    """Notifies users about questions. Several workers can run concurrently, even in different processes."""
 
     def __init__(self, base: Base, outbound: Outbound, link_base: str) -> None:
         self._base, self._connection, self._outbound = base, base.connection, outbound
@@ -60,7 +58,7 @@ class PushWorker:
         """Send the notifications of all due rounds and retries, and return the number of these rounds and retries.
 
         If some of them fail, the others are still sent, and an UnfinishedError with all errors is raised at the end.
-        Failed rounds and retries are tried again in the next run.
+        Rounds and retries that failed before they were claimed are tried again in the next run.
         """
         failures = Failures()
         completed = sum(failures.run_all(lambda run: run(failures), (self._do_rounds, self._do_retries)))
@@ -149,12 +147,11 @@ class PushWorker:
         return list(zip(subscriptions, slots, strict=False))
 
     def _claim_subscription(self, subscription: Subscription, question: Question) -> Push | None:
-        """Claim a user's subscription for a question. Return the push to send, or None if another worker has claimed
-        the subscription.
+        """Claim a user's subscription for a push about a question. Return the push to send, or None if another worker
+        has claimed the subscription or the question has ended.
 
-        Claiming many subscriptions takes time. If the question has ended in the meantime, the result is also None. A
-        push about it would be useless, and the user could not be notified about another question until the notification
-        interval has passed.
+        A question can end while the worker claims other subscriptions. A push about it would be useless, and the claim
+        would prevent other notifications to the user until the notification interval has passed.
         """
         now_ms = self._base.now_ms
         claimed_subscription = notifications.claim(subscription, now_ms)

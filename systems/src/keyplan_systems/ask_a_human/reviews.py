@@ -1,4 +1,4 @@
-"""Commands with which reviewers read flags and users' answers, and decide on flags.
+"""Commands that reviewers use to list flags, read users' answers, and decide on flags.
 
 Run them with `python -m keyplan_systems.ask_a_human.reviews`.
 """

@@ -19,7 +19,7 @@ from keyplan_systems.ask_a_human.subscriptions import Subscriptions
 
 @dataclass(frozen=True)
 class Service:
-    """All operations of Ask-a-Human, grouped by the users who perform them. Instances are thread-safe."""
+    """All operations of Ask-a-Human, grouped by topic. Instances are thread-safe."""
 
     base: Base
     limits: AddressLimits

@@ -20,7 +20,7 @@ MAX_TASKS = 100
 
 
 class Sweeper:
-    """A worker that expires questions after their deadline. Several workers can run concurrently."""
+    """Expires questions after their deadline. Several workers can run concurrently."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection

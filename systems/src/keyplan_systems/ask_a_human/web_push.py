@@ -89,7 +89,7 @@ def is_target(token: str) -> bool:
 
 
 class WebPushNotifier:
-    """A notifier that sends Web Push messages to browsers."""
+    """Sends Web Push messages to browsers."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class WebPushNotifier:
 
 
 class Dispatcher:
-    """A notifier that sends messages to browsers with Web Push, and to all other tokens with a second notifier."""
+    """Sends messages to browsers with Web Push, and messages to all other push tokens with a second notifier."""
 
     def __init__(self, browsers: Notifier, fallback: Notifier) -> None:
         self._browsers, self._fallback = browsers, fallback

@@ -1,9 +1,9 @@
 """Hourly and per-minute rate limits with their counters and response headers, and the quota for open questions.
 
 A window is a clock hour or clock minute in UTC. Each limit has one counter per caller and window. The counter is
-incremented only if it is below the limit, so the limit is never exceeded within a window. A burst that spans the
-boundary between two windows can reach twice the limit. This is accepted because a single counter is then sufficient. A
-stricter limit would require a log of requests.
+incremented only if it is below the limit, so the limit is never exceeded within a window. A burst across the boundary
+between two windows can reach twice the limit. A stricter limit would require a log of requests instead of a single
+counter.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ RESPONSE_PACE = Limit("response_pace", "fingerprint", 5, MINUTE_S)  # more than 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The window of a limit in which a caller's request is counted, with the key of its counter."""
+    """A time window of a rate limit for one caller, and the key of the counter for the caller's requests in this
+    window.
+    """
 
     limit: Limit
     key: str

@@ -140,12 +140,12 @@ def recipient_count(question: Question) -> int:
 
 
 def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> int | None:
-    """Return the time of the question's next round of push notifications, or None if the question is closed or its
-    deadline is earlier.
+    """Return the time of the question's next round of push notifications, or None if the question does not accept
+    answers or the next round would start after its deadline.
 
     `rounds_done` is the number of completed rounds, and `last_round_ms` is the time of the last one. The first round is
-    due when the question is created, the second 15 minutes later, and further rounds every 30 minutes until the
-    deadline. An overdue round is due immediately. Missed rounds are not repeated.
+    due when the question is created, the second 15 minutes later, and each further round 30 minutes after the previous
+    one. An overdue round is due immediately. Missed rounds are not repeated.
     """
     if not status_at(question, now_ms).answerable:
         return None

@@ -160,9 +160,10 @@ def _error_detail(location: tuple[int | str, ...], problem: str, constraint: str
 
 
 def idempotency_key(body_key: str | None, header_key: str | None) -> str | None:
-    """Return the idempotency key from the body or from the header `X-Idempotency-Key`.
+    """Return the idempotency key from the request body or from the header `X-Idempotency-Key`, or None if both are
+    missing.
 
-    Raises InvalidRequestError if both are present and differ, or if the header is invalid.
+    Raises InvalidRequestError if the two keys differ or the header is invalid.
     """
     if header_key is not None and not (header_key.strip() and len(header_key) <= KEY_MAX_CHARS):
         raise InvalidRequestError(
@@ -185,7 +186,10 @@ def agent_id(header: str | None) -> str:
 
 
 def fingerprint_hash(header: str | None) -> str:
-    """Return the SHA-256 hash of the value of the header `X-Fingerprint`. The value itself is never stored."""
+    """Return the SHA-256 hash of the value of the header `X-Fingerprint`. The value itself is never stored.
+
+    Raises InvalidRequestError if the header is missing or invalid.
+    """
     return hashlib.sha256(_identifier("X-Fingerprint", header).encode()).hexdigest()
 
 

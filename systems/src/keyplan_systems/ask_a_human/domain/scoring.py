@@ -4,7 +4,7 @@
 requires that the stored version is unchanged. If a user sends two answers concurrently, one write fails, and its answer
 is applied to the newer record.
 
-The requirements (listed in `TRACE.md`) leave some questions open. They are decided as follows:
+The requirements (listed in `TRACE.md`) leave some questions open. This module answers them as follows:
 
 * The cap of 500 points applies per UTC day, like the daily leaderboard. The client sends its time zone, so a client
   could evade a cap per local day by changing the zone. Streak rewards also count toward the cap.
@@ -240,8 +240,8 @@ def _points(answer: AnswerFacts, streak_reward: int, remaining_points: int, now_
 
 
 def _update_counters(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
-    """Return a copy of the user's record in which the answer is included in the counters for badges. The daily cap does
-    not affect these counters.
+    """Return a copy of the user's record in which the counters for badges include the answer. The daily cap on points
+    does not affect these counters.
     """
     response_time_ms, by_category = answer.response_time_ms, dict(stats.answers_by_category)
     by_category[answer.category] = by_category.get(answer.category, 0) + 1

@@ -1,7 +1,8 @@
-"""The auditor of a simulated day. It records all responses and computes the expected results independently.
+"""The auditor of a simulated day. It records the responses to all requests and computes the expected results
+independently.
 
-It verifies each response. Its findings are accepted requests that violate a rule, errors without a reason, and wrong
-numbers of points. Events can be recorded in any order, because `audit` sorts them by time.
+It reports accepted requests that violate a rule, rejected requests that violate no rule, and wrong numbers of points.
+Events can be recorded in any order, because `audit` sorts them by time.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import time
 
 
 class DayClock:
-    """A clock with the time of the simulated day. Instances are thread-safe."""
+    """A clock that shows the time of the simulated day. Instances are thread-safe."""
 
     def __init__(self, at_ms: int, seed: int = 0) -> None:
         self.random = random.Random(seed)  # noqa: S311 - a seeded simulation
@@ -16,8 +16,8 @@ class DayClock:
         self.set(at_ms)
 
     def set(self, at_ms: int) -> None:
-        """Set the simulated time. Half a millisecond is added, so that the intended millisecond results if the time in
-        float seconds is rounded down.
+        """Set the simulated time to the middle of the millisecond `at_ms`, so that rounding errors in the result of
+        `now` do not lead to a different millisecond.
         """
         self._now = (at_ms + 0.5) / 1000
 

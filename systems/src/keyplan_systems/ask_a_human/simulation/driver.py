@@ -31,7 +31,7 @@ NOBODYS_QUESTION = "00000000-0000-4000-8000-000000000000"
 
 
 class Recorder:
-    """A notifier that records messages with their times instead of sending them."""
+    """Records push messages and their times instead of sending them."""
 
     def __init__(self, clock: DayClock) -> None:
         self._clock = clock
@@ -71,7 +71,7 @@ class Workers:
 
 
 class SimulatedDay:
-    """The driver of a simulated day, which sends the requests, runs the workers, and records latencies."""
+    """Sends the requests of a simulated day, runs the workers, and records latencies."""
 
     def __init__(
         self, client: httpx.Client, clock: DayClock, workers: Workers, *, push_every_ms: int = HOUR_MS
@@ -159,7 +159,9 @@ class SimulatedDay:
         self.auditor.record_answer(action, AcceptedReply(body["points_earned"], badges, body["total_points"]))
 
     def _device_headers(self, person: str) -> dict[str, str]:
-        """Return the request headers of a user. The first call registers a device from a separate network address."""
+        """Return the request headers of a user. The first call for a user registers a device from a new network
+        address.
+        """
         if person not in self.devices:
             headers = {"X-Fingerprint": person, "X-Forwarded-For": f"host-{person}"}
             token = self._client.post("/human/devices", headers=headers).raise_for_status().json()["token"]

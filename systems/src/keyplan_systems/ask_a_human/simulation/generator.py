@@ -123,7 +123,7 @@ def _question(rng: random.Random, ref: int) -> Body:
 
 def _repeats(rng: random.Random, asks: list[Ask]) -> Iterator[Ask]:
     """Yield requests that repeat the idempotency key of an earlier request, one second to 25 hours later. Most of them
-    also repeat its body.
+    also repeat the body of the earlier request.
     """
     for ask in asks:
         if "idempotency_key" in ask.body and rng.random() < 0.15:
