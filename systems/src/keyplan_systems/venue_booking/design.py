@@ -1,7 +1,7 @@
 """The design of venue booking: one table with two indexes, its access patterns and its load.
 
-Keys and attributes have the names from the published design that the system implements. It differs from the published
-design in these points:
+Keys and attributes have the names from the published design that the system implements. This design differs from the
+published design in these points:
 
 * Slots that an event holds are stored as one item per date and slot under EVENTDATE#. The item is created only if it
   does not exist. A full-day event reserves every slot of its date, so it cannot overlap with a half-day event. The

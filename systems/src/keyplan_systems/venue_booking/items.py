@@ -110,7 +110,7 @@ def letter_item(notice: Notice, booking: Booking) -> OutboxItem:
 
 
 def notice_of(item: OutboxItem) -> Notice:
-    """Return the notice for an email in the outbox."""
+    """Return the notice that an outbox item contains."""
     return Notice(item.kind, item.booking.booking_id, item.booking.version, item.created_at)
 
 

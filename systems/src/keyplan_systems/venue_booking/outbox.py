@@ -49,7 +49,7 @@ _MAX_REASON_CHARACTERS: Final = 500
 
 @dataclass(frozen=True)
 class OutboxSender:
-    """Sender of the emails in the outbox. Instances are thread-safe."""
+    """Sends the emails in the outbox, and emails with verification codes. Instances are thread-safe."""
 
     base: Base
     writer: LetterWriter
@@ -114,8 +114,8 @@ class OutboxSender:
         """Send the overdue emails, and return the number of emails sent.
 
         An email becomes overdue if the stream consumer abandoned it or the mail server was unavailable. An email that
-        cannot be composed or sent now is retried by the next call. If the mail server is unavailable, the call ends
-        early. Other errors, such as unreadable items, do not stop the call. They are raised at the end in an
+        cannot be composed or sent now is tried again by the next call. If the mail server is unavailable, no further
+        emails are tried. Other errors, such as unreadable items, are collected and raised at the end as an
         UnfinishedError.
         """
         created_before = self.base.now() - OVERDUE

@@ -1,4 +1,6 @@
-"""The access patterns that read. The patterns with a number in the published design of the system come first."""
+"""Access patterns that read items. The patterns that have a number in the published design come first, in the same
+order.
+"""
 
 from __future__ import annotations
 

@@ -66,10 +66,10 @@ class Bookings:
     users: Users
 
     def request(self, person: Person, values: Mapping[str, Any], idempotency: Request | None = None) -> Booking:
-        """Create a pending booking for a request. A pending booking is not a confirmation and reserves no slots.
+        """Create a pending booking. A pending booking is not a confirmation and reserves no slots.
 
-        Raises SlotTakenError if an event holds one of the slots, TooManyLettersError if the daily limit on emails that
-        the user triggers or on emails to the address is reached, and InvalidRequestError if the request is invalid.
+        Raises SlotTakenError if an event holds one of the slots, InvalidRequestError if the request is invalid, and
+        TooManyLettersError if a daily limit on emails (per user or per address) is reached.
         """
         return run_step(self.base, idempotency, Booking, partial(self._request_step, person, values))
 

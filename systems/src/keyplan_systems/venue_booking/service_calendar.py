@@ -30,7 +30,7 @@ MONTHS_PER_YEAR: Final = 12
 FEED_MONTHS: Final = 12
 """Number of months after the current month that the calendar feed includes."""
 _FEED_EVENTS: Final = 100
-"""Maximum number of events that are read with one request to create the calendar feed."""
+"""Maximum number of events in one batch read when the descriptions for the calendar feed are loaded."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Calendar:
         return held_events(self.base.connection.all(reads.slots_on_date(day)), self.base.venue)
 
     def is_conflicting(self, booking: Booking, events: Sequence[Event]) -> bool:
-        """Return True if a pending booking cannot be approved, because one of the given events holds its slots or the
-        venue no longer offers its duration.
+        """Return True if a pending booking cannot be approved, because one of the given events holds a slot of the
+        booking or the venue no longer offers the duration of the booking.
         """
         return is_conflicting(booking, events, self.base.venue)
 

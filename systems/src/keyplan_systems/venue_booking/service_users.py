@@ -98,7 +98,7 @@ class Users:
         return user if user is not None else self._create_user(person)
 
     def find(self, user_id: str) -> User | None:
-        """Return the user with the given ID, or None."""
+        """Return the user with the given ID, or None if the user does not exist."""
         item = self.base.connection.run(reads.user_by_id(user_id))
         return None if item is None else user_of(item)
 
@@ -137,8 +137,8 @@ class Users:
         return Step(changed_user, call, is_done=partial(self._is_stored, changed_user))
 
     def _change_with_claim_step(self, user: User, change: ProfileChange, known_version: int | None) -> Step[User]:
-        """Return the operation that changes the other fields of the profile and claims the new email address, in one
-        transaction.
+        """Return the operation that claims the new email address and, in the same transaction, changes the other fields
+        of the profile. The profile keeps its current address.
         """
         check_version(known_version, user.version)
         assert change.email is not None, "the change has an address"
@@ -322,7 +322,8 @@ class Users:
         }
 
     def find_by_email(self, actor: Actor, email: str) -> User | None:
-        """Return the user with an email address, or None. Raises NotAllowedError unless the actor is an administrator.
+        """Return the user with an email address, or None if no user has it. Raises NotAllowedError unless the actor is
+        an administrator.
 
         The index is eventually consistent, so a new profile might be missing.
         """

@@ -74,7 +74,7 @@ class _StepPlan(WritePlan):
 
 
 class _MutationKeys(IdempotencyKeys):
-    """Storage of idempotency keys, which ensures that a mutation with a key is executed only once."""
+    """Stores the responses to mutations by idempotency key, so that a mutation with a key is executed only once."""
 
     refusals = RefusalError
 

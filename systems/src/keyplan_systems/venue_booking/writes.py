@@ -79,15 +79,15 @@ def take_try(user_id: str, claim_id: str, allowed: int) -> ItemWrite:
 
 @venue.delete(EmailCodeItem)
 def use_code(user_id: str, claim_id: str) -> ItemWrite:
-    """Delete a claim to an email address after its code was entered, if the claim still exists."""
+    """Delete a claim to an email address after the user has entered the correct code, if the claim still exists."""
     return item(user_id=user_id, claim_id=claim_id).condition(F.created_at.exists())
 
 
 @venue.update(LetterCountItem, upsert=True)
 def count_letter(count: LetterCountItem, allowed: int) -> ItemWrite:
-    """Count an email that a user triggers, or an email to an address, if the daily limit is not reached.
+    """Count an email for the user who triggers it, or for its recipient address, if a daily limit is not reached.
 
-    The limit is `allowed` emails.
+    The condition fails if `allowed` emails were already counted on this day.
     """
     below = F.letters.missing() | (F.letters < allowed)
     key = item(scope=count.scope, subject=count.subject, day=count.day)

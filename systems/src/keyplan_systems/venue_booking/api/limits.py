@@ -137,7 +137,7 @@ class Limits(SchemaExtension):
     """Extension that rejects a query before it runs if the query is too deep or can return too many values."""
 
     def on_operation(self) -> Iterator[None]:
-        """Add the validation rule that enforces the limits to the validation rules for the query.
+        """Add the rule that enforces the limits to the validation rules of the query.
 
         The rule needs the variables of the query, because they can set the lengths of lists.
         """

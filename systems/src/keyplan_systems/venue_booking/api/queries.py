@@ -55,7 +55,7 @@ class Query:
 
     @field("The valid codes for the email addresses that the caller has yet to verify.")
     async def my_email_codes(self, info: RequestInfo) -> list[EmailCodeShape]:
-        """Return the email addresses that the caller has claimed in the last hour."""
+        """Return the caller's claims to email addresses from the last hour."""
         return [
             EmailCodeShape.from_item(item)
             for item in await run_blocking(info.context.service.users.email_claims, info.context.actor)
@@ -126,7 +126,7 @@ class Query:
 
     @field("The user with an email address. For administrators.")
     async def user_by_email(self, info: RequestInfo, email: str) -> UserShape | None:
-        """Return a user by email address."""
+        """Return the user with an email address, or None if no user has it."""
         user = await run_blocking(info.context.service.users.find_by_email, info.context.actor, email)
         return None if user is None else UserShape.from_user(user)
 

@@ -101,7 +101,9 @@ class UserShape:
 
 @strawberry.type(name="EmailCode")
 class EmailCodeShape:
-    """A code that was sent to an email address that the caller claims. `verifyEmail` accepts its ID and the code."""
+    """A code that was sent to an email address that the caller claims. To verify the address, pass the ID and the code
+    to `verifyEmail`.
+    """
 
     id: strawberry.ID
     email: str
@@ -172,13 +174,17 @@ class BookingShape:
 
     @field("The user who requested the booking.")
     async def user(self, info: RequestInfo) -> UserShape | None:
-        """Load the user of the booking. Users of several bookings are loaded in one batch."""
+        """Load the user who requested the booking, or return None if the user does not exist. The users of several
+        bookings are loaded in one batch.
+        """
         user = await info.context.users.load(self.source.user_id)
         return None if user is None else UserShape.from_user(user)
 
     @field("The booking's event, while the booking is approved.")
     async def event(self, info: RequestInfo) -> Annotated[EventShape, strawberry.lazy(__name__)] | None:
-        """Load the event of the booking. Events of several bookings are loaded in one batch."""
+        """Load the event of an approved booking, or return None if the booking is not approved. The events of several
+        bookings are loaded in one batch.
+        """
         if self.source.event_id is None:
             return None
         event = await info.context.events.load(self.source.event_id)
@@ -220,7 +226,9 @@ class UserBookingShape:
 
     @field("The complete booking.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
-        """Load the complete booking. The bookings of a list are loaded in one batch."""
+        """Load the complete booking, or return None if it does not exist. The bookings of a list are loaded in one
+        batch.
+        """
         booking = await info.context.bookings.load(str(self.booking_id))
         return None if booking is None else BookingShape.from_booking(booking)
 
@@ -269,8 +277,8 @@ class EventShape:
 
     @field("The description, if the caller may read it.")
     async def description(self, info: RequestInfo) -> str | None:
-        """Return the description of the event. If it was not read with the event, the descriptions of several events
-        are loaded in one batch.
+        """Return the description of the event, or None if the caller may not view it. Descriptions that were not read
+        with the events are loaded in one batch.
         """
         if self.id is None:
             return None
@@ -279,7 +287,9 @@ class EventShape:
 
     @field("The booking of the event, if the caller may read it.")
     async def booking(self, info: RequestInfo) -> BookingShape | None:
-        """Load the booking of the event. Bookings of several events are loaded in one batch."""
+        """Load the booking of the event, or return None if the event has no booking or the caller may not view it. The
+        bookings of several events are loaded in one batch.
+        """
         if self.booking_id is None:
             return None
         booking = await info.context.bookings.load(str(self.booking_id))

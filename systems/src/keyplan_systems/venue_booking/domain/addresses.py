@@ -17,8 +17,8 @@ MAX_TRIES: Final = 5
 HASHES_KEPT: Final = 3
 """Number of most recent verification codes that are accepted for an email address.
 
-If the delivery of an email is not confirmed, the email is sent again with a different code. Therefore a user may
-receive several codes.
+If the delivery of an email is not confirmed, the email is sent again with a different code, so a user may receive
+several codes.
 """
 _MISREAD: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": None, " ": None})
 _COST: Final = 2**13

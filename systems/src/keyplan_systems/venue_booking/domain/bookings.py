@@ -106,9 +106,10 @@ OWNER_ACTIONS: Final = frozenset(
 class BookingChanges:
     """The changes that result from creating a booking or changing its status. They are written in one transaction.
 
-    `stats` contains the changes to the user's counters. `reserved_event` is the event whose slots are reserved,
-    provided that they are free. `freed_slots` contains the slots that are freed, provided that the booking still holds
-    them. `is_audited` is True if an administrator acted, so that an audit log entry is written.
+    `stats` contains the changes to the user's counters. `reserved_event` is the event that reserves slots; the
+    transaction fails if one of them is not free. `freed_slots` contains the slots to free; the transaction fails unless
+    the booking holds all of them. `is_audited` is True if an administrator acted, so that an audit log entry is
+    written.
     """
 
     booking: Booking
@@ -238,7 +239,8 @@ def check_can_view(booking: Booking, actor: Actor) -> None:
 def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) -> bool:
     """Return True if the booking is pending but cannot be approved.
 
-    This is the case if one of the given events holds one of its slots, or if the venue no longer offers its duration.
+    This is the case if one of the given events holds a slot of the booking, or if the venue no longer offers the
+    duration of the booking.
     """
     if booking.status is not Status.PENDING:
         return False

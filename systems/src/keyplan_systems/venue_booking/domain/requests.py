@@ -27,7 +27,9 @@ Reason = Annotated[str, AfterValidator(several_lines), StringConstraints(max_len
 
 
 def _is_true(value: object) -> object:
-    """Return the value if it is True. Raise ValueError for values that only compare equal to True, such as 1."""
+    """Return `value` if it is the Boolean True. Raise ValueError for any other value, even if it compares equal to
+    True, such as 1.
+    """
     if value is not True:
         raise ValueError("consent must be given")
     return value

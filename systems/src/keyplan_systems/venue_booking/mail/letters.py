@@ -79,7 +79,7 @@ class Letter:
 
 
 class LetterWriter:
-    """Composer of a venue's emails. Instances are thread-safe."""
+    """Composes a venue's emails. Instances are thread-safe."""
 
     def __init__(self, venue: Venue, settings: MailSettings) -> None:
         self._venue = venue

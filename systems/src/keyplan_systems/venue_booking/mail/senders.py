@@ -94,7 +94,9 @@ class SmtpSettings:
 
 
 class SmtpSender:
-    """Sender that uses an SMTP server. Each email uses a separate connection, because idle connections break."""
+    """Sends emails through an SMTP server. Each email uses a separate connection, because a server may close idle
+    connections.
+    """
 
     def __init__(self, settings: SmtpSettings) -> None:
         self._settings = settings
@@ -176,7 +178,7 @@ def _response_error(error: smtplib.SMTPResponseException) -> MailError:
 
 
 class FolderSender:
-    """Sender that writes each email to an .eml file in a folder."""
+    """Writes each email to an .eml file in a folder instead of sending it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -258,7 +258,7 @@ def _details(t: Phrases, entry: AuditEntry) -> str:
 
 def cents_of(text: str) -> int | str:
     """Convert an amount such as 49.50 or 49,50 to hundredths of the currency unit. Any other text is returned
-    unchanged, so that it is rejected by the validation.
+    unchanged, so that input validation rejects it.
     """
     match = _AMOUNT.fullmatch(text)
     return text if match is None else int(match[1]) * 100 + int((match[2] or "0").ljust(2, "0"))

@@ -132,8 +132,8 @@ def _durations(site: VenueSite) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _request_values(form: FormFields) -> dict[str, Any]:
-    """Return the values of the form fields. Invalid values are returned unchanged, because they are rejected by the
-    validation.
+    """Return the values of the form fields. Invalid values are returned unchanged, so that input validation rejects
+    them.
     """
     return {
         "date": form.get("date", ""),

@@ -120,14 +120,14 @@ def month_of(text: str | None) -> date | None:
 
 
 def number_of(text: str) -> int | str:
-    """Convert an integer in a form to an int. Any other text is returned unchanged, so that it is rejected by the
-    validation.
+    """Convert the text of a form field to an int. Text that is not an integer is returned unchanged, so that input
+    validation rejects it.
     """
     return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
 def language_from(text: str) -> Language | str:
-    """Convert a language code in a form to a language. Any other text is returned unchanged, so that it is rejected by
-    the validation.
+    """Convert a language code from a form to a language. Any other text is returned unchanged, so that input validation
+    rejects it.
     """
     return Language(text) if text in list(Language) else text

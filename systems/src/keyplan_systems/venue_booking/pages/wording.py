@@ -87,7 +87,7 @@ class Phrases:
         return self(f"slots.{name}") if self.has(f"slots.{name}") else _plain(name)
 
     def slots(self, names: Iterable[str]) -> str:
-        """Return the displayed names of several slots, joined to one string."""
+        """Return the displayed names of several slots, separated by commas."""
         return ", ".join(self.slot(name) for name in names)
 
     def duration(self, name: str) -> str:
@@ -211,6 +211,6 @@ def _accepted_languages(header: str) -> list[str]:
 
 
 def shared_wording(request: Request) -> Wording:
-    """Return the language of a request and the texts for templates that are shared by all systems."""
+    """Return the language of a request, and the texts in this language for the templates that all systems share."""
     language = language_of(request)
     return Wording(language.value, page_texts(language)["shared"])
