@@ -1,6 +1,7 @@
-"""Dependencies that authenticate callers. They verify the bearer token, or respond with 401 or 403.
+"""Dependencies that authenticate callers. They verify the bearer token, and respond with 401 or 403 if the caller is
+rejected.
 
-Requests without a token that come from the server's own pages are authenticated by their session.
+A request without a token that comes from the server's own pages is authenticated by the session cookie.
 
     @router.get("/me")
     async def me(caller: Caller) -> ...

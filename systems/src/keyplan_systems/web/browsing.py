@@ -113,7 +113,7 @@ def page_router(
     error.
 
     `problem` converts an exception to a `Problem` with a message for users. If it returns None, the page shows the
-    API's message.
+    message of the API's error response.
     """
 
     class PageRoute(LazyRoute):

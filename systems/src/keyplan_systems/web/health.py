@@ -26,9 +26,7 @@ DEFAULT_TIMEOUT_S: Final = 2.0
 
 
 def in_thread(function: Callable[..., object], *arguments: object) -> Check:
-    """Return a health check that calls a blocking function in a thread. Such a function can, for example,
-    read a table.
-    """
+    """Return a health check that calls a blocking function in a thread, such as a function that reads a table."""
     return partial(run_in_threadpool, function, *arguments)
 
 
@@ -93,7 +91,7 @@ async def _state(name: str, check: Check, timeout_s: float) -> CheckState:
 
 
 def hide_details(scope: Scope) -> None:
-    """Restrict the response to this health request to the status. `health_response` omits all other members."""
+    """Mark a health request, so that the response from `health_response` contains only `status`."""
     scope.setdefault("state", {})["hides_health_details"] = True
 
 

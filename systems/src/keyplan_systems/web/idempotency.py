@@ -132,8 +132,8 @@ class IdempotencyKeys(ABC):
     def answer(self, request: Request, make_plan: Callable[[], WritePlan]) -> Answer:
         """Return the stored response to a request, or execute the request and return the new response.
 
-        If the request is rejected, raises the exception that the subclass defines for the reason. Raises RunError if
-        the database fails.
+        If the request is rejected, the exception from `make_plan`, `check_failure`, `key_reused_error` or `busy_error`
+        is raised. Raises RunError if the database fails.
         """
         answer = self.stored_answer(request)
         if answer is not None:
@@ -149,18 +149,18 @@ class IdempotencyKeys(ABC):
             return answer
 
     def stored_answer(self, request: Request) -> Answer | None:
-        """Return the stored response to a request, or None if no response is stored.
+        """Return the stored response to a request, or None if no response is stored or the request is still in
+        progress.
 
-        If the idempotency key was already used for a different request, the exception that `key_reused_error` returns
-        is raised.
+        Raises the exception from `key_reused_error` if the idempotency key was already used for a different request.
         """
         record = self._connection.run(self.read_record(request))
         answer = None if record is None else self.replay(record, request)
         return None if answer is None or answer.status == IN_PROGRESS else answer
 
     def replay(self, record: Record, request: Request) -> Answer:
-        """Return the response in a stored record. Raises the exception that `key_reused_error` returns if the record
-        belongs to a different request.
+        """Return the response in a stored record. Raises the exception from `key_reused_error` if the record belongs to
+        a different request.
         """
         if record.fingerprint != request.fingerprint:
             raise self.key_reused_error()

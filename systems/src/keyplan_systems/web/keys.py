@@ -96,12 +96,12 @@ class StaticKeys:
         self._keys = parse_keys(document, source)
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with the given ID, or the only key if `key_id` is None."""
+        """Return the key with the given ID, or None if it does not exist. See `KeySource.find`."""
         return _find_key(self._keys, key_id)
 
 
 class FileKeys:
-    """A key source that reads a JWKS file. The file is read again after it has changed."""
+    """A key source that reads a JWKS file, and reads it again after it has changed."""
 
     may_block = False
 
@@ -113,7 +113,7 @@ class FileKeys:
         self._refresh()
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with the given ID, or the only key if `key_id` is None.
+        """Return the key with the given ID, or None if it does not exist. See `KeySource.find`.
 
         Raises KeysUnavailableError if the file cannot be read.
         """
@@ -166,7 +166,7 @@ class UrlKeys:
         self._failure: KeysUnavailableError | None = None
 
     def find(self, key_id: str | None) -> PyJWK | None:
-        """Return the key with the given ID, or the only key if `key_id` is None.
+        """Return the key with the given ID, or None if it does not exist. See `KeySource.find`.
 
         Raises KeysUnavailableError if the keys have never been fetched or are older than `stale_s` seconds.
         """

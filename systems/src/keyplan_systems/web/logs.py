@@ -45,9 +45,7 @@ def redact(name: str, value: object) -> object:
 
 
 class JsonFormatter(logging.Formatter):
-    """A formatter that writes each log record as one line of JSON. Fields in `extra` become members of the
-    JSON object.
-    """
+    """Formats each log record as one line of JSON. Fields in `extra` become members of the JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the log record as JSON without line breaks."""

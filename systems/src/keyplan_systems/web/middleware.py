@@ -103,8 +103,8 @@ class RequestMiddleware:
 
 
 class _Sender:
-    """A wrapper around `send` that records the status of the response and adds headers for the request ID, the number
-    of omitted items, caching and security.
+    """Wraps `send` to record the status of the response, and to add headers for the request ID, the number of omitted
+    items, caching and security.
 
     A response without Cache-Control and without an entity tag gets `no-store`, because it is intended only for its
     caller. Caches treat a response as private only if the request has an Authorization header, which not every
@@ -137,9 +137,7 @@ class _Sender:
 
 
 class _LimitedBody:
-    """A wrapper around `receive` that raises a `Problem` with status 413 if the request body exceeds the
-    maximum size.
-    """
+    """Wraps `receive` to raise a `Problem` with status 413 if the request body exceeds the maximum size."""
 
     def __init__(self, scope: Scope, receive: Receive, limit_bytes: int) -> None:
         self._receive = receive

@@ -83,8 +83,10 @@ def with_security_headers(send: Send) -> Send:
 
 
 def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
-    """Return an HTML response. Its Content-Security-Policy allows its inline scripts and styles, `data:` images, and
-    the given sources. `sources` maps directives of the policy to their values.
+    """Return an HTML response with a Content-Security-Policy that allows the inline scripts and styles in `html`,
+    `data:` images, and the given sources.
+
+    `sources` maps directives of the policy to their values.
     """
     policy = {**_DEFAULT_POLICY, "img-src": "data:", **sources}
     for directive, element in (("script-src", "script"), ("style-src", "style")):

@@ -131,7 +131,9 @@ def problem_body(code: str, message: str, details: Details, request_id: str | No
 
 
 def problem_response(problem: Problem, style: ProblemStyle) -> Response:
-    """Return the HTTP response for a problem. `style` determines its error code if the problem does not have one."""
+    """Return the HTTP response for a problem. If the problem does not have an error code, `style`
+    determines the code.
+    """
     context = current_context()
     code = problem.code or style.code_of(problem.status_code)
     body = problem_body(code, problem.message, problem.details, context.request_id if context else None)
@@ -180,8 +182,8 @@ def _validation_detail(error: Mapping[str, Any]) -> dict[str, str]:
 
 
 def validation_problem(errors: Sequence[Mapping[str, Any]], style: ProblemStyle) -> Problem:
-    """Return the `Problem` (error response) for pydantic's validation errors. If the request body is not JSON, its
-    status is `malformed_status`.
+    """Return the `Problem` (error response) for pydantic's validation errors. The status is `malformed_status` if the
+    request body is not JSON, and `invalid_status` otherwise.
     """
     details = validation_details(errors)
     if any(error.get("type") == "json_invalid" for error in errors):

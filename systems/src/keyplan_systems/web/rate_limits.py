@@ -70,7 +70,7 @@ class Limit:
 
 
 REQUESTS: Final = Limit("requests", 1_200, 60)
-"""Default limit on the requests of a user: bursts of 1,200 requests, and 20 requests per second on average."""
+"""Default limit on requests per user: bursts of up to 1,200 requests, and 20 requests per second on average."""
 
 
 class TooManyRequestsError(Exception):
@@ -164,9 +164,9 @@ class SharedLimit:
     """A limit whose counters are stored in DynamoDB and shared by all processes that use the same database. Each
     request is counted with a conditional update.
 
-    Windows are fixed and start at multiples of their length since the epoch. Therefore, a caller can send up to twice
-    the allowed number of requests within `window_s` seconds if they span the boundary between two windows. This is
-    accepted because a single counter is then sufficient. A stricter limit would require a log of requests.
+    Windows are fixed and start at multiples of their length since the epoch. Therefore, a caller that sends requests
+    shortly before and after the boundary between two windows can send up to twice the allowed number within `window_s`
+    seconds. A stricter limit would require a log of requests instead of a single counter.
     """
 
     def __init__(self, connection: Connection, clock: Clock, limit: Limit | None, *, create: bool = True) -> None:

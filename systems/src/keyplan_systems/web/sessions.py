@@ -169,7 +169,7 @@ def principal_of_session(connection: HTTPConnection) -> Principal | None:
 
 
 def _is_same_origin(scope: Scope) -> bool:
-    """Return False if the headers of the request show that it was sent by a page of another site."""
+    """Return True unless the headers of the request show that a page of another site sent it."""
     headers = Headers(scope=scope)
     site = headers.get("sec-fetch-site")
     if site is not None and scope["type"] == "http":

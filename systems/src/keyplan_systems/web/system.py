@@ -57,7 +57,9 @@ class UnfinishedError(ExceptionGroup[Exception]):
 
     @classmethod
     def from_errors(cls, errors: Sequence[Exception], completed: int) -> UnfinishedError:
-        """Return an exception that contains the given errors, at least one, and the number of completed tasks."""
+        """Return an exception that contains the given errors and the number of completed tasks. `errors` must not be
+        empty.
+        """
         error = cls(f"{len(errors)} steps failed; they are tried again", errors)
         error.completed = completed
         return error
