@@ -105,7 +105,9 @@ def _call_error(
 
 
 def _argument_form(parameter: inspect.Parameter) -> str:
-    """Return the form in which a call passes a parameter: `name`, `name=...`, or `...` for variadic parameters."""
+    """Return the text that an error message uses for a parameter: `name`, `name=...` for a parameter that is passed by
+    keyword or has a default, or `...` for a variadic parameter.
+    """
     if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
         return "..."
     return (

@@ -1,4 +1,7 @@
-"""Kinds of patterns, such as get, query and update, with their operations, options and planners."""
+"""Kinds of patterns, such as get, query and update, with their operations, options and planners.
+
+A planner compiles the declaration of a pattern to a plan, which describes the requests that the pattern sends.
+"""
 
 from __future__ import annotations
 

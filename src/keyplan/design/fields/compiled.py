@@ -95,10 +95,9 @@ def item_reader(
     *,
     always_present: Collection[str] = (),
 ) -> ItemReader | None:
-    """Return a function that converts an item to an object, or None if pydantic must validate the values.
-
-    `fields` are all fields of the model. `always_present` are the names of fields whose attributes are always present,
-    although they may be optional. The function passes items that it cannot decode to `fallback`.
+    """Return a function that converts an item to an object, or None if pydantic must validate the values. `fields` are
+    all fields of the model. `always_present` are the names of optional fields whose attributes are present in every
+    item. The function passes items that it cannot decode to `fallback`.
     """
     if fields.keys() != model.model_fields.keys() or not _constructs_plainly(model):
         return None

@@ -1,4 +1,8 @@
-"""The plan of a pattern, computed from its declaration and used for checks, prices, explanations and requests."""
+"""The plan of a pattern: the operation, keys, conditions and changes of its requests, with parameters in place of
+values.
+
+A plan is computed from the declaration of the pattern, and used for checks, prices, explanations and requests.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +126,7 @@ class IndexEffect:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The requests that a pattern sends."""
+    """The requests that a pattern sends, with parameters in place of the values that a call passes."""
 
     pattern: str
     """The name of the pattern or, for an ad-hoc call, the text of the call, such as get(Task)."""

@@ -1,4 +1,8 @@
-"""Request builders for reads of a single item, a batch of items, one or more partitions, or a whole table or index."""
+"""Request builders for reads of a single item, a batch of items, one or more partitions, or a whole table or index.
+
+A plan describes the requests of a pattern, with parameters in place of values. A builder inserts the arguments of a
+call.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 The condition tests whether the item exists, whether it has expired, and whether it has the expected version. Reads and
 writes treat an item as deleted after its expiry time, because DynamoDB can take several days to delete it.
+
+A plan describes the requests of a pattern, with parameters in place of values. A builder inserts the arguments of a
+call.
 """
 
 from __future__ import annotations
