@@ -157,10 +157,9 @@ class Leases:
         return trimmed_count
 
     def renew(self, track: Track) -> None:
-        """Renew the leases on all shards whose leases expire soon.
-
-        The leases on the other shards are also renewed, because delivering the records of the track's shard can take a
-        long time. Raises LeaseLostError if another runner has acquired the shard of `track`.
+        """Renew all leases that expire soon, including the leases on shards other than the track's shard, because
+        delivering the records of one shard can take a long time. Raises LeaseLostError if another runner has acquired
+        the track's shard.
         """
         now_s = self._clock.now()
         if now_s - self._renewed_at_s >= self.lease_s / 6:

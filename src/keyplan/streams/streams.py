@@ -25,8 +25,8 @@ STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterato
 
 
 class Service:
-    """Access to a database. Methods raise ServiceError for rejected requests, and RunError if the database cannot be
-    reached.
+    """Calls the operations of a database, and repeats failed calls. Methods raise ServiceError for rejected requests,
+    and RunError if the database cannot be reached.
     """
 
     def __init__(self, db: Connection | Transport, *, clock: Clock | None = None) -> None:
@@ -63,7 +63,7 @@ class Service:
 
 
 class StreamService(Service):
-    """Access to a database and its streams."""
+    """Calls the operations of a database and of its streams, and repeats failed calls."""
 
     def __init__(self, db: Connection | Transport, *, streams: Any = None, clock: Clock | None = None) -> None:
         """Prepare access to a database and its streams.
