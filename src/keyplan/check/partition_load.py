@@ -3,6 +3,8 @@
 `Volume(distinct=...)` determines which share of the load a key receives. Keys that contain a field with an unknown
 number of values are skipped. If a key contains the year, month, day, hour or minute of the write, all new items have
 the current period in their key.
+
+The plan of a pattern, which describes the requests that the pattern sends, determines the keys that a call accesses.
 """
 
 from __future__ import annotations

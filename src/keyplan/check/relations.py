@@ -1,4 +1,7 @@
-"""Relations between entities: owners and children, expiring entities, and entities that reserve unique values."""
+"""Relations between entities: owners and children, expiring entities, and entities that reserve unique values.
+
+Rules read the plans of patterns. A plan describes the requests that a pattern sends.
+"""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ class Subject:
         return self.design.tables
 
     def is_notable(self, write_units_per_second: float) -> bool:
-        """Return True if a load is large enough for a finding: if it is at least 25 write units per second, and its
-        monthly cost in dollars is at least the design's `cost_floor`.
+        """Return True if a load is large enough to be reported. This requires at least 25 write units per second, and a
+        monthly cost in dollars of at least the design's `cost_floor`.
         """
         price = monthly_price(write_units_per_second)
         return write_units_per_second >= NOTABLE_UNITS and price >= self.design.cost_floor

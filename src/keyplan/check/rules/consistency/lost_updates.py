@@ -92,11 +92,11 @@ def lost_update(subject: Subject) -> Iterator[Finding]:
     map. An update is not reported if it has a version, a condition on the field, or a condition that compares a field
     with the value that the update sets.
 
-    Also finds replacements of whole items without a version, and updates without a condition that set a state and
-    assign the item to a holder, such as the worker of a job. The severity of the latter is advice unless the holder
-    field has `Attribute(kind="holder")`. An update that sets a state to a constant is reported if another pattern
-    changes the state only under a condition on the state. Such an update is not reported if it is only used as a step
-    of transactions in which another step has a condition.
+    Also finds replacements of whole items without a version. Updates that set a state and assign the item to a holder,
+    such as the worker of a job, are reported if they have no condition. The severity of these findings is advice unless
+    the holder field has `Attribute(kind="holder")`. An update that sets a state to a constant is reported if another
+    pattern changes the state only under a condition on the state. Such an update is not reported if it is only used as
+    a step of transactions in which another step has a condition.
 
     A field with declared choices is a state if something depends on its value: a condition on another write, a read
     with `decides=`, a condition on an index key (`only_if=`), a consumer's filter, or another update that sets it to a
@@ -185,9 +185,8 @@ def _lost_set(
 def _guarded_transition(
     subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec, name: str
 ) -> Pattern[..., Any] | None:
-    """Return another pattern that sets the field `name` only under a condition on this field, or None.
-
-    The result is None for a field without declared choices.
+    """Return another pattern that sets the field `name` only under a condition on this field. Return None if no such
+    pattern exists, or if the field has no declared choices.
     """
     if choices_of(entity.fields[name]) is None or entity.fields[name].type_code == "BOOL":
         return None

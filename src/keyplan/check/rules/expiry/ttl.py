@@ -219,8 +219,8 @@ _LONG_PAST = datetime(2021, 11, 1, tzinfo=UTC)
 def ttl_too_old(subject: Subject) -> Iterator[Finding]:
     """Expiry is more than five years in the past
 
-    Finds TTL fields that are durations or have a default or maximum before November 2021, and writes that set a TTL
-    field to a constant before that time.
+    Finds TTL fields that are durations, or whose default or maximum is a time before November 2021. Also finds writes
+    that set a TTL field to a constant time before November 2021.
 
     Why is this bad? DynamoDB ignores a TTL value more than five years in the past, so the item is never deleted. An
     expiry of 0 or 1 does not delete an item immediately, and a duration of 7,200 seconds is read as a time in 1970.

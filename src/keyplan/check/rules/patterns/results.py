@@ -100,7 +100,9 @@ def _is_constant_partition(plan: Plan) -> bool:
 
 
 def _whole_period(plan: Plan) -> str:
-    """Return the period in the partition key ("month" or "year") that a query reads completely, or an empty string."""
+    """Return "month" or "year" if a query reads all items of the month or year in its partition key. Otherwise, return
+    an empty string.
+    """
     if plan.key is None or plan.key.sort:
         return ""
     placeholders = [
@@ -332,9 +334,8 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
 
 
 def _key_with_prefix(end: KeyValue, part: BoundKeyAttribute) -> Overlap | None:
-    """Return a key that starts with the bound `end` of a range and continues after it, or None.
-
-    The result is None if a stored key can be equal to the bound, or if no key starts with it.
+    """Return a key that starts with the bound `end` of a range and continues after it. Return None if no key starts
+    with the bound, or if a stored key can be equal to the bound.
     """
     query_template, key_template = template_of(end), as_template(part)
     if query_template is None or key_template is None or end.template is part.template:
