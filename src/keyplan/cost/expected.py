@@ -1,4 +1,7 @@
-"""Estimates the capacity units of one call to a pattern from the declared item counts and sizes."""
+"""Estimates the capacity units of one call to a pattern from the declared item counts and sizes.
+
+Estimates are computed from the plan of a pattern, which describes the requests that the pattern sends.
+"""
 
 from __future__ import annotations
 
@@ -437,9 +440,8 @@ def _entries(
     entity: EntitySpec, bound: BoundIndexKey, changed: set[str], inside_before: bool | None, inside_after: bool | None
 ) -> float:
     """Return the expected number of writes to an index for one update that changes the fields `changed`.
-
-    `inside_before` is True if the item is in the index before the write, and `inside_after` if it is in the index after
-    the write. They are None if the pattern does not determine this.
+    `inside_before` states whether the item is in the index before the write, and `inside_after` whether it is in the
+    index after the write. Each is None if the pattern does not determine this.
     """
     if inside_before is False or inside_after is False:
         return 0.0 if inside_before is inside_after else 1.0
