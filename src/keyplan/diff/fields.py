@@ -256,7 +256,9 @@ def _validator_added(pair: EntityPair, loss: Loss) -> DesignChange:
 
 
 def _field_added(pair: EntityPair, new: StoredField, counterpart: StoredField | None) -> DesignChange:
-    """Return a change for an added field. `counterpart` is a removed field of the same type, or None."""
+    """Return a change for an added field. `counterpart` is a removed field of the same type, which may be the same
+    field under its old name. It is None if no such field exists.
+    """
     hint = ""
     if counterpart is not None:
         hint = (

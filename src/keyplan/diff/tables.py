@@ -95,7 +95,9 @@ def _table_shape(table: Table) -> object:
 
 
 def _table_added(table: Table, counterpart: Table | None) -> DesignChange:
-    """Return a change for an added table. `counterpart` is a removed table with the same entities, or None."""
+    """Return a change for an added table. `counterpart` is a removed table with the same entities, which may be the
+    same table under its old name. It is None if no such table exists.
+    """
     steps = (RolloutStep("prepare", f"create table {table.name}", "CreateTable"),)
     summary, effects = f"table {table.name} was added", "It is empty."
     if counterpart is not None:
@@ -324,7 +326,9 @@ def _table_copy_change(
 
 
 def _index_added(old: Table, new: Table, index: Index, counterpart: Index | None) -> Iterator[DesignChange]:
-    """Yield the changes for a new index. `counterpart` is a removed index with the same key and projection, or None."""
+    """Yield the changes for a new index. `counterpart` is a removed index with the same key and projection, which may
+    be the same index under its old name. It is None if no such index exists.
+    """
     hint = ""
     if counterpart is not None:
         hint = f" It equals the removed {counterpart.name}: an index cannot be renamed, so keep that name."
