@@ -178,7 +178,7 @@ def of_an_index(
         report.print_machine()
         measured = gsi.measure(settings)
     report.print_gsi(measured)
-    report.print_lines([line for added in measured for line in added.lines()])
+    report.print_lines([line for index_cost in measured for line in index_cost.lines()])
     report.write_json(json, {"gsi": measured})
 
 

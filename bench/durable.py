@@ -26,10 +26,12 @@ class DurableFigures:
 
     def lines(self) -> list[Line]:
         """Return the synced puts of one thread and of all threads, each compared with individual commits with fsync."""
-        one, threads, bare = (figure.per_second for figure in (self.engine_one, self.engine_threads, self.bare_each))
+        engine_one, threads, bare = (
+            figure.per_second for figure in (self.engine_one, self.engine_threads, self.bare_each)
+        )
         floor = "bare, fsync each"
         return [
-            Line(SECTION, "synced puts, 1 thread", "engine-full", one, PER_SECOND, floor, bare),
+            Line(SECTION, "synced puts, 1 thread", "engine-full", engine_one, PER_SECOND, floor, bare),
             Line(
                 SECTION, f"synced puts, {THREADS} threads", "engine-full", threads, PER_SECOND, floor, bare,
                 GROUPING_TIMES, "at least",

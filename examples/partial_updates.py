@@ -95,15 +95,15 @@ def publish(site: Name, name: Name) -> ItemWrite:
 def main() -> None:
     """Write an article, change it field by field, and publish it."""
     with connect(":memory:") as db:
-        written = db.run(write(Article(site="blog", name="keys", title="Keys")))
-        print(f"created {written.title!r}, version {written.version}")
+        article = db.run(write(Article(site="blog", name="keys", title="Keys")))
+        print(f"created {article.title!r}, version {article.version}")
         for body in ('{"title": "Keys and templates"}', '{"subtitle": "A guide"}', '{"subtitle": null}', "{}"):
             changes = ArticleChanges.model_validate_json(body)
-            written = db.run(edit("blog", "keys", written.version, changes))
-            print(f"{body}: {written.title!r}, {written.subtitle!r}, version {written.version}")
+            article = db.run(edit("blog", "keys", article.version, changes))
+            print(f"{body}: {article.title!r}, {article.subtitle!r}, version {article.version}")
         published = db.run(publish("blog", "keys"))
-        assert published.created_at == written.created_at
-        assert published.updated_at >= written.updated_at
+        assert published.created_at == article.created_at
+        assert published.updated_at >= article.updated_at
         print(f"drafts: {len(db.run(drafts('blog')))}")
 
 

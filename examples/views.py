@@ -74,9 +74,9 @@ def main() -> None:
                 conversation=text,
             )  # fmt: skip
             db.run(open_ticket(ticket))
-        titles, whole = db.run(inbox("ann")), db.run(export_inbox("ann"))
+        titles, tickets = db.run(inbox("ann")), db.run(export_inbox("ann"))
     print(f"{len(titles)} titles, the first: {titles.items[0]!r}")
-    print(f"{len(whole)} whole tickets, {sum(len(message.conversation) for message in whole):,} characters")
+    print(f"{len(tickets)} whole tickets, {sum(len(message.conversation) for message in tickets):,} characters")
     for name, usage in meter.read().items():
         if name != "open_ticket":
             print(f"{name}: {usage.requests} requests, {usage.consumed.text()}")

@@ -144,13 +144,13 @@ def _page(rule: Rule[Any]) -> str:
         f"# {rule.code}: {rule.title}",
         f"`{rule.slug}` · {', '.join(rule.severities)} · [{family}](index.md#{anchor})",
     ]
-    first, more = _examples(rule.code)
+    first, more_examples = _examples(rule.code)
     for heading, text in sections(rule).items():
         if heading == "Fix":
             parts.append(f"## Example\n\n{_NOTE}\n{first}")
         parts.append(f"## {heading}\n\n{text}")
-    if more:
-        parts.append(f"## More examples\n{more}")
+    if more_examples:
+        parts.append(f"## More examples\n{more_examples}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -158,11 +158,11 @@ def _examples(code: str) -> tuple[str, str]:
     """Return the first bad and the first good design of a rule, and its other designs."""
     cases = list(_CASE.finditer((_CASES / f"{code}.md").read_text()))
     first = [next(case for case in cases if case["kind"] == kind) for kind in ("bad", "good")]
-    others = [case for case in cases if case not in first]
-    return _shown(code, first), _shown(code, others)
+    other_cases = [case for case in cases if case not in first]
+    return _format_cases(code, first), _format_cases(code, other_cases)
 
 
-def _shown(code: str, cases: list[re.Match[str]]) -> str:
+def _format_cases(code: str, cases: list[re.Match[str]]) -> str:
     return "".join(
         f"\n### {case['kind'].capitalize()}: {case['title']}\n{_old(case)}\n"
         f"```py\n{_EXPECTED.sub(f'# {code}', case['source'])}```\n"

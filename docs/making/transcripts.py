@@ -76,8 +76,8 @@ def _merge_definitions(old: str, new: str) -> str:
     for node, text in sorted(changes, key=lambda change: -_first(change[0])):
         if node is not None:
             lines[_first(node) - 1 : node.end_lineno] = [text]
-    added = [f"\n\n{text}" for node, text in changes if node is None]
-    return "\n".join([*lines, *added]) + "\n"
+    new_definitions = [f"\n\n{text}" for node, text in changes if node is None]
+    return "\n".join([*lines, *new_definitions]) + "\n"
 
 
 def _name(node: ast.stmt) -> str:

@@ -209,7 +209,7 @@ def running(
     """Run one process of the forum on these databases."""
     with connected(engine, clock) as connection:
         connection.create_tables(forum, checkpoint_table())
-        service = Service.over(connection, database, clock, key)
+        service = Service.from_connections(connection, database, clock, key)
         service.connections.renew_registration()
         hub = Hub(service.log, clock, limits or Limits(sweep_s=0.02))
         failures = JsonLinesFolder(folder / "failures")

@@ -54,7 +54,7 @@ def house() -> Iterator[House]:
         with connected(engine, clock) as below:
             below.create_tables(forum)
             connection, counting = metered(below)
-            service = Service.over(connection, database, clock, Ed25519PrivateKey.generate())
+            service = Service.from_connections(connection, database, clock, Ed25519PrivateKey.generate())
             for number in range(50):
                 service.log.append(_draft(number))
             for user_id in (sample.ANN, sample.BEN, sample.TUTOR):

@@ -77,7 +77,7 @@ class Caller:
 def staged(connection: Connection, clock: Clock, folder: Path, policy: Policy | None = None) -> Iterator[Stage]:
     """Serve the API over a connection, on a real socket."""
     connection.create_tables(table)
-    service = Service.over(connection, clock, policy)
+    service = Service.from_connection(connection, clock, policy)
     stage = Stage(clock=clock, key=development_key(folder), audience=AUDIENCE, connection=connection, service=service)
     with stage.serve(application(service, stage.verifier, clock, {"table": well})):
         yield stage

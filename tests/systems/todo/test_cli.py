@@ -30,7 +30,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with served(tmp_path_factory.mktemp("served")) as elsewhere:
         with elsewhere.connect(clock=clock) as connection:
             connection.create_tables(table)
-            load_sample(Service.over(connection, clock), clock)
+            load_sample(Service.from_connection(connection, clock), clock)
         yield elsewhere.url
 
 

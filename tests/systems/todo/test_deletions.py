@@ -55,7 +55,7 @@ def with_tasks(service: Service, count: int) -> None:
 def test_a_repeatedly_killed_job_is_finished(address: str) -> None:
     with keyplan.connect(address) as connection:
         connection.create_tables(table)
-        service = Service.over(connection, SystemClock())
+        service = Service.from_connection(connection, SystemClock())
         with_tasks(service, TASKS_PER_TRANSACTION * 2 + 5)
         service.users.delete(Request("ada", "leave", "f"), "ada")
     kills = 0
@@ -70,7 +70,7 @@ def test_a_repeatedly_killed_job_is_finished(address: str) -> None:
         assert connection.all(design.every_task_of_user("ada")) == []
         assert connection.run(design.user_by_id("ada")) is None
         assert connection.all(design.deletions()) == []
-        again = Service.over(connection, SystemClock())
+        again = Service.from_connection(connection, SystemClock())
         assert again.users.create(Request("bob", "k", "f"), Person("bob", "ADA@x.org", "B"), {}).status == 201
 
 
@@ -139,7 +139,7 @@ def test_a_job_with_conflicting_writes_continues_in_smaller_batches(clock: Manua
     faults = Faults(seed=1, conflicts=0.2)  # of each write: a transaction of fifty practically always meets one
     with Engine.memory(clock=clock, ttl_sweep_s=None, faults=faults) as engine, connected(engine, clock) as connection:
         connection.create_tables(table)
-        service = Service.over(connection, clock)
+        service = Service.from_connection(connection, clock)
         with_tasks(service, TASKS_PER_TRANSACTION + 10)
         service.users.delete(Request("ada", "leave", "f"), "ada")
         assert service.deletions.run_once() == 1

@@ -168,7 +168,7 @@ def test_changes_in_lost_shards_are_recovered_by_a_full_read(
 def test_expired_tasks_are_archived_and_deleted_ones_deleted(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
-    service = Service.over(connection, clock, Policy(completed_retention_days=1))
+    service = Service.from_connection(connection, clock, Policy(completed_retention_days=1))
     ada = Person("ada", "ada@example.org", "Ada")
     responses = [service.tasks.create(Request("ada", str(n), "f"), ada, {"title": "t"}) for n in range(3)]
     ids = [orjson.loads(response.body)["task_id"] for response in responses]

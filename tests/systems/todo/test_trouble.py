@@ -173,7 +173,7 @@ def test_maintenance_refreshes_merges_and_then_is_idle(tmp_path: Path) -> None:
     for number in range(FILES_BEFORE_COMPACTION):
         lake.bronze.write([history.put_task("ann", str(number))])
     assert keeping.run_once() == 0
-    assert len(lake.snapshot.of("bronze")) < FILES_BEFORE_COMPACTION
+    assert len(lake.snapshot.files_of("bronze")) < FILES_BEFORE_COMPACTION
     assert not lake.snapshot.pending()
     version = lake.snapshot.version
     keeping.run_once()

@@ -18,7 +18,7 @@ class Town:
     """Users who write tasks at random."""
 
     def __init__(self, connection: Connection, clock: Any, seed: int, policy: Policy | None = None) -> None:
-        self.service = Service.over(connection, clock, policy)
+        self.service = Service.from_connection(connection, clock, policy)
         self.chance, self.seed = random.Random(seed), seed
         self._sent = 0
 

@@ -123,7 +123,7 @@ def update(
 
 
 @router.get("/threads", tags=["threads"])
-def listed(
+def list_threads(
     caller: Caller,
     service: ServiceDependency,
     *,

@@ -52,7 +52,7 @@ def build(resources: Resources) -> BuiltSystem:
     url = os.environ.get(DATABASE) or f"sqlite:///{resources.folder / 'forum.db'}"
     migrations.upgrade(url)
     database = Database(url)
-    service = Service.over(resources.connection, database, resources.clock, _signing_key(resources))
+    service = Service.from_connections(resources.connection, database, resources.clock, _signing_key(resources))
     defaults = Limits()
     limits = Limits(_positive(IDLE, defaults.idle_s, "seconds"), _positive(TOTAL, defaults.total_s, "seconds"))
     hub = Hub(service.log, resources.clock, limits)

@@ -248,24 +248,23 @@ class Hub:
         All connections share the results, so each thread is read at most once every NEWEST_READ_INTERVAL_S seconds.
         """
         now_s = self._clock.monotonic()
-        due = {
+        stale_threads = {
             place: watch.thread
             for place, watch in connection.watches.items()
             if watch.sent_seq is not None and now_s - watch.thread.newest_read_s >= NEWEST_READ_INTERVAL_S
         }
-        if not due:
+        if not stale_threads:
             return
-        for thread in due.values():
-            thread.newest_read_s = (
-                now_s  # set before the reads, so that heartbeats during the reads cause no more reads
-            )
+        # The times are set before the reads, so that heartbeats during the reads cause no more reads.
+        for thread in stale_threads.values():
+            thread.newest_read_s = now_s
         try:
-            newest_seqs = await run_in_threadpool(lambda: [self._log.last_seq(place) for place in due])
+            newest_seqs = await run_in_threadpool(lambda: [self._log.last_seq(place) for place in stale_threads])
         except BaseException:
-            for thread in due.values():
+            for thread in stale_threads.values():
                 thread.newest_read_s = -math.inf
             raise
-        for thread, newest_seq in zip(due.values(), newest_seqs, strict=True):
+        for thread, newest_seq in zip(stale_threads.values(), newest_seqs, strict=True):
             thread.advance_to(newest_seq)
 
     # Changes from the stream.

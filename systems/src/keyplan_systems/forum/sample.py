@@ -307,11 +307,11 @@ def load_class(service: Service) -> None:
     """Create the other members of the class and their threads. Existing data stays unchanged."""
     _load_people(service.database)
     with service.database.read() as session:
-        stored = threads_of(
+        existing_threads = threads_of(
             session, [ThreadKey(sample_thread.item, sample_thread.participant) for sample_thread in _SAMPLE_THREADS]
         )
     for number, sample_thread in enumerate(_SAMPLE_THREADS):
-        if ThreadKey(sample_thread.item, sample_thread.participant) not in stored:
+        if ThreadKey(sample_thread.item, sample_thread.participant) not in existing_threads:
             _load_thread(service, sample_thread, 600 + number)
     ann = service.thread(ANN, THREAD).thread
     if ann is not None and ann.status.is_open and ann.message_count == 0:

@@ -71,7 +71,7 @@ class Service:
     followers: Followers
 
     @classmethod
-    def over(cls, db: Connection, database: Database, clock: Clock, key: Ed25519PrivateKey) -> Service:
+    def from_connections(cls, db: Connection, database: Database, clock: Clock, key: Ed25519PrivateKey) -> Service:
         """Return the service that uses a DynamoDB connection and a SQL database. `key` is the private key that signs
         thread tokens.
         """

@@ -34,11 +34,11 @@ def seed(
         with keyplan.connect(url, clock=clock) as connection:
             if create_table:
                 connection.create_tables(design.scenarios)
-            added = Service(connection, clock, RubricEvaluator()).add_scenarios(scenarios)
+            count = Service(connection, clock, RubricEvaluator()).add_scenarios(scenarios)
     except (KeyplanError, TrainerError, OSError, ValueError, ImportError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from error
-    typer.echo(f"{added} scenarios added, {len(scenarios) - added} existed already")
+    typer.echo(f"{count} scenarios added, {len(scenarios) - count} existed already")
 
 
 if __name__ == "__main__":

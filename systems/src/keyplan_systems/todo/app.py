@@ -30,7 +30,7 @@ REFRESH_INTERVAL_S = 15.0
 
 def build(resources: Resources) -> BuiltSystem:
     """Build the to-do system. Raises ValueError for invalid settings."""
-    service = Service.over(resources.connection, resources.clock, _policy())
+    service = Service.from_connection(resources.connection, resources.clock, _policy())
 
     table = in_thread(resources.connection.run, answer_given("health", "health"))
     deletions = Worker("todo deletions", service.deletions.run_once, every_s=2.0)

@@ -20,7 +20,7 @@ class LakeMaintenance:
         if not self._lake.snapshot.pending():
             return 0
         snapshot = self._lake.refresh()
-        if len(snapshot.of("bronze")) >= FILES_BEFORE_COMPACTION:
+        if len(snapshot.files_of("bronze")) >= FILES_BEFORE_COMPACTION:
             self._lake.compact()
             self._lake.vacuum()
         return 0

@@ -162,8 +162,8 @@ def _add_writes(router: APIRouter, service: Service, clock: Clock) -> None:
             return redirect(_back(request, form), _reason(error))
         request_of_form = _idempotent_request(owner.user_id, form, "add", {**fields, **_iso(fields)})
         service.tasks.create(request_of_form, owner, task.model_dump(exclude_unset=True))
-        due = f", due {task.due_date:%d %b %Y}" if task.due_date else ""
-        return redirect(_back(request, form), f"Added “{task.title}”{due}.")
+        due_text = f", due {task.due_date:%d %b %Y}" if task.due_date else ""
+        return redirect(_back(request, form), f"Added “{task.title}”{due_text}.")
 
     @router.post("/tasks/bulk")
     def change_several(request: Request, person: Person, form: Form) -> Response:

@@ -24,7 +24,7 @@ class Service:
     deletions: Deletions
 
     @classmethod
-    def over(cls, connection: Connection, clock: Clock, policy: Policy | None = None) -> Service:
+    def from_connection(cls, connection: Connection, clock: Clock, policy: Policy | None = None) -> Service:
         """Return the service for the tables of a connection."""
         idempotency = IdempotencyKeys(connection, clock)
         users = Users(connection, clock, idempotency)

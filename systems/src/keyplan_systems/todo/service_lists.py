@@ -53,9 +53,9 @@ class TaskSelection:
         """Return the query that returns tasks in the requested order and reads as few non-matching tasks as
         possible.
         """
-        return self._due(user_id) or self._exact(user_id) or _ORDERS[self.order](user_id)
+        return self._due_query(user_id) or self._exact_query(user_id) or _ORDERS[self.order](user_id)
 
-    def _due(self, user_id: str) -> Call[Page[Task]] | None:
+    def _due_query(self, user_id: str) -> Call[Page[Task]] | None:
         """Return the query for a due date or a range of due dates, in date order. Return None if the selection has no
         due dates or requires another order.
         """
@@ -67,7 +67,7 @@ class TaskSelection:
             return design.tasks_due_between(user_id, self.due_from or date.min, self.due_to or date.max)
         return None
 
-    def _exact(self, user_id: str) -> Call[Page[Task]] | None:
+    def _exact_query(self, user_id: str) -> Call[Page[Task]] | None:
         """Return the query for one value of the category, priority or status. Return None if the selection has no such
         value or its order requires another index.
         """

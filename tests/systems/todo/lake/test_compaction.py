@@ -39,7 +39,7 @@ def test_compaction_changes_files_and_no_rows(lake: Lake) -> None:
     report = lake.compact()
     assert (report.files_before, report.files_after) == (20, 2)
     assert (rows(lake, "SELECT * FROM bronze.events ORDER BY ALL"), silver(lake), gold(lake)) == before
-    assert [file.partition for file in lake.snapshot.of("bronze")] == ["2025-11-20", "2025-11-21"]
+    assert [file.partition for file in lake.snapshot.files_of("bronze")] == ["2025-11-20", "2025-11-21"]
 
 
 def test_compaction_does_not_rewrite_few_files(lake: Lake) -> None:

@@ -115,7 +115,7 @@ def test_an_older_or_different_export_of_the_same_time_is_rejected(lake: Lake) -
     for as_of, other in ((LATER - timedelta(seconds=1), items), (LATER, items[1:])):
         with pytest.raises(StaleExportError, match="apply a later export"):
             lake.rebuild_from_items(other, as_of)
-    assert lake.snapshot.of("staged") == []
+    assert lake.snapshot.files_of("staged") == []
     assert len(lake.snapshot.baselines) == 1
 
 
@@ -135,7 +135,7 @@ def test_large_exports_are_written_in_parts(lake: Lake, monkeypatch: pytest.Monk
     for number in range(35):
         history.put_task("ann", str(number))
     lake.rebuild_from_items(history.items.values(), LATER)
-    assert len(lake.snapshot.of("baseline")) == 4
+    assert len(lake.snapshot.files_of("baseline")) == 4
     assert len(titles(lake)) == 35
 
 
@@ -183,7 +183,7 @@ def test_one_of_two_concurrent_imports_must_start_over(lake: Lake, monkeypatch: 
     with pytest.raises(LakeBusyError, match="another export was applied concurrently"):
         lake.rebuild_from_items(items(), LATER + timedelta(days=1))
     assert rows(lake, "SELECT user_id FROM silver.users") == [{"user_id": "bob"}]
-    assert lake.snapshot.of("staged") == []
+    assert lake.snapshot.files_of("staged") == []
 
 
 def test_a_deletion_after_an_export_without_the_item_keeps_its_time(lake: Lake) -> None:

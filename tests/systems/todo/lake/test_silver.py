@@ -101,10 +101,10 @@ def test_numbers_are_exact_to_the_last_digit(lake: Lake) -> None:
 def test_only_buckets_with_new_events_are_rewritten(lake: Lake) -> None:
     history = History()
     lake.bronze.write([history.put_user(f"user-{number}") for number in range(200)])
-    before = {file.path for file in lake.refresh().of("users")}
+    before = {file.path for file in lake.refresh().files_of("users")}
     assert len(before) == silver_module.BUCKETS
     lake.bronze.write([history.put_user("user-7", name="changed")])
-    after = {file.path for file in lake.refresh().of("users")}
+    after = {file.path for file in lake.refresh().files_of("users")}
     assert len(before - after) == len(after - before) == 1
     assert rows(lake, "SELECT count(*) AS users FROM silver.users") == [{"users": 200}]
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from keyplan_systems.forum.relational.session import Database
 
-_PLACE: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
 _LOCK: Final = 0x666F72756D
 """Number of the PostgreSQL advisory lock that a process holds while it migrates the schema. Its bytes spell "forum" in
 ASCII.
@@ -34,7 +34,7 @@ def upgrade(url: str, revision: str = "head") -> None:
 def config(connection: Connection) -> Config:
     """Return the Alembic configuration with which commands run on the given connection and within its transaction."""
     settings = Config()
-    settings.set_main_option("script_location", str(_PLACE).replace("%", "%%"))
+    settings.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     settings.set_main_option("path_separator", "os")
     settings.attributes["connection"] = connection
     return settings

@@ -56,7 +56,7 @@ class Reader:
         """Whether a script sent the request and expects JSON."""
         return "application/json" in self.request.headers.get("accept", "")
 
-    def done(self, path: str, flash: str = "", body: Mapping[str, Any] | None = None) -> Response:
+    def respond(self, path: str, flash: str = "", body: Mapping[str, Any] | None = None) -> Response:
         """Return the response to a submitted form. A script receives `body` as JSON. A browser is redirected to the
         page at `path`, which shows the message `flash`.
         """

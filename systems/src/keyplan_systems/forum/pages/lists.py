@@ -40,14 +40,14 @@ _OTHER_THREAD_FILTERS = (*_FILTERS, ("all", "All"))
 class Row:
     """A thread as shown in a list."""
 
-    listed: ListedThread
+    listed_thread: ListedThread
     helper: str
     may_answer: bool
 
     @property
     def thread(self) -> Thread:
         """The listed thread."""
-        return self.listed.thread
+        return self.listed_thread.thread
 
 
 @router.get("/")
@@ -139,7 +139,7 @@ def grant(reader: CurrentReader, form: Form) -> Response:
     except ForumError as error:
         text = "You may not give this permission: both groups must see the group to ask."
         return _permissions(reader, form, text if error.status == 403 else "Choose a group and a task.")
-    return reader.done("app/permissions", "The permission is given.")
+    return reader.respond("app/permissions", "The permission is given.")
 
 
 def _permissions(reader: Reader, typed: Mapping[str, str] | None = None, problem: str = "") -> Response:

@@ -46,10 +46,10 @@ def change_all(reader: CurrentReader, form: Form) -> Response:
     match form.get("action"):
         case "read":
             reader.service.followers.mark_all(reader.service.followers.unread(reader.user_id))
-            return reader.done(_LIST, "All notifications are marked as read.")
+            return reader.respond(_LIST, "All notifications are marked as read.")
         case "delete":
             reader.service.followers.drop_all(reader.user_id)
-            return reader.done(_LIST, "All notifications are deleted.")
+            return reader.respond(_LIST, "All notifications are deleted.")
         case _:
             raise Problem(400, "Choose what to do with the notifications.")
 
@@ -64,4 +64,4 @@ def change(notification_id: str, reader: CurrentReader, form: Form) -> Response:
             reader.service.followers.drop(reader.user_id, notification_id)
         case _:
             raise Problem(400, "Choose what to do with the notification.")
-    return reader.done(_LIST)
+    return reader.respond(_LIST)

@@ -100,7 +100,7 @@ def write(reader: CurrentThread, form: Form) -> Response:
         return _rejected(reader, form, error)
     if posted.is_new:
         _count_message(reader, view, hand_over=form.get("hand_over") == "yes")
-    return reader.done(f"{reader.path}#end", body=event_body(posted.event))
+    return reader.respond(f"{reader.path}#end", body=event_body(posted.event))
 
 
 @router.post(f"{_THREAD}/open")
@@ -116,7 +116,7 @@ def open_thread(reader: CurrentThread, form: Form) -> Response:
         return _rejected(reader, form, error)
     if posted.is_new:
         _count_message(reader, view, hand_over=False)
-    return reader.done(f"{reader.path}#end", "The thread is open.")
+    return reader.respond(f"{reader.path}#end", "The thread is open.")
 
 
 @router.post(f"{_THREAD}/status")
@@ -134,7 +134,7 @@ def switch(reader: CurrentThread, form: Form) -> Response:
         if reader.wants_json:
             raise Problem(409, problem) from error
         return _page(reader, problem=problem)
-    return reader.done(reader.path, f"Status: {STATUS_WORDS[requested][0].lower()}.")
+    return reader.respond(reader.path, f"Status: {STATUS_WORDS[requested][0].lower()}.")
 
 
 @router.post(f"{_THREAD}/follow")
@@ -143,9 +143,9 @@ def follow(reader: CurrentThread, form: Form) -> Response:
     view = reader.view()
     if form.get("follow") == "yes":
         reader.service.follow(view.rights)
-        return reader.done(reader.path, "You are notified of new messages.")
+        return reader.respond(reader.path, "You are notified of new messages.")
     reader.service.followers.unfollow(place_of(reader.key), reader.user_id)
-    return reader.done(reader.path, "You are no longer notified of new messages.")
+    return reader.respond(reader.path, "You are no longer notified of new messages.")
 
 
 def _rejected(reader: ThreadReader, form: Mapping[str, str], error: ForumError) -> Response:

@@ -106,11 +106,11 @@ def update_thread(
     """
     check_shape(update)
     with database.write() as session:
-        thread, stored = _locked_update(session, clock, user_id, key, update)
-        if not stored:
+        thread, is_stored = _locked_update(session, clock, user_id, key, update)
+        if not is_stored:
             # A concurrent transaction inserted the row between the read and the insert: read again.
-            thread, stored = _locked_update(session, clock, user_id, key, update)
-        if not stored:
+            thread, is_stored = _locked_update(session, clock, user_id, key, update)
+        if not is_stored:
             raise RuntimeError(f"the row of thread {key} can be neither read nor inserted")
         return thread
 

@@ -95,15 +95,15 @@ def _score(entry: _Dimension) -> DimensionScore:
 def _objects(text: str) -> Iterator[dict[str, object]]:
     """Yield the outermost JSON objects in a text, in order."""
     decoder = json.JSONDecoder()
-    end = 0
+    position = 0
     for _ in range(MAX_OBJECT_STARTS):
-        start = text.find("{", end)
+        start = text.find("{", position)
         if start < 0:
             return
         try:
-            parsed, end = decoder.raw_decode(text, start)
+            parsed, position = decoder.raw_decode(text, start)
         except (json.JSONDecodeError, RecursionError):
-            end = start + 1
+            position = start + 1
         else:
             yield parsed
 

@@ -112,7 +112,7 @@ class Bronze:
         """Return the events that are not stored in the version `base`, sorted by their identity."""
         first, last = _span(by_identity)
         stored_identities: set[Identity] = set()
-        for file in base.of("bronze"):
+        for file in base.files_of("bronze"):
             if file.first <= last and first <= file.last:
                 stored_identities.update(self._known_identities(file, by_identity))
         return [by_identity[identity] for identity in sorted(by_identity.keys() - stored_identities)]
@@ -150,7 +150,7 @@ def put(storage: Storage, base: Snapshot, table: Any, day: str) -> DataFile:
     """Write events of one date as a bronze file for the version after `base`. The rows of `table` must be sorted by
     `ORDER`.
     """
-    positions = [position_of(table["stream"][at].as_py(), table["sequence"][at].as_py()) for at in (0, -1)]
+    positions = [position_of(table["stream"][index].as_py(), table["sequence"][index].as_py()) for index in (0, -1)]
     name = table["sequence"][0].as_py().lstrip("0") or "0"
     file = parquet.put(storage, base, table, "bronze", day, name=name)
     return replace(file, first=positions[0], last=positions[1])

@@ -178,8 +178,8 @@ def _state(lake: Lake, operation: Callable[[Lake], object]) -> CommandResult:
         [
             {
                 "version": newest.version,
-                "events": sum(file.rows for file in newest.of("bronze")),
-                "bronze_files": len(newest.of("bronze")),
+                "events": sum(file.rows for file in newest.files_of("bronze")),
+                "bronze_files": len(newest.files_of("bronze")),
                 "pending_files": len(newest.pending()),
                 "exports": len(newest.baselines),
                 "committed_at": datetime.fromtimestamp(newest.committed_at).astimezone().isoformat(timespec="seconds"),

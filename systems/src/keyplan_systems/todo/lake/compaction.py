@@ -126,7 +126,7 @@ class Housekeeper:
         def change(base: Snapshot) -> Snapshot | None:
             nonlocal table, new_files
             new_files = 0
-            folded = {file.path for file in base.of("bronze") if file.added <= base.folded}
+            folded = {file.path for file in base.files_of("bronze") if file.added <= base.folded}
             if not folded.issuperset(file.path for file in group):
                 return None
             if table is None:
@@ -144,7 +144,7 @@ def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
     The files of a group have the same date and are sorted by position.
     """
     by_date: dict[str, list[DataFile]] = {}
-    for file in sorted(snapshot.of("bronze"), key=lambda file: file.first):
+    for file in sorted(snapshot.files_of("bronze"), key=lambda file: file.first):
         if file.added <= snapshot.folded and file.size_bytes < _FULL_BYTES and file.rows < _FULL_ROWS:
             by_date.setdefault(file.partition, []).append(file)
     for files in by_date.values():

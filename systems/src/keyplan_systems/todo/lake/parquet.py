@@ -87,16 +87,16 @@ def rows(storage: Storage, files: Iterable[DataFile], schema: Any, partition: st
     """
     tables = []
     for file in files:
-        stored = pq.read_table(pa.BufferReader(storage.read(file.path)))
+        stored_table = pq.read_table(pa.BufferReader(storage.read(file.path)))
         columns = [
-            stored[field.name].cast(field.type)
-            if field.name in stored.column_names
-            else pa.nulls(len(stored), field.type)
+            stored_table[field.name].cast(field.type)
+            if field.name in stored_table.column_names
+            else pa.nulls(len(stored_table), field.type)
             for field in schema
         ]
         table = pa.Table.from_arrays(columns, schema=schema)
         if partition is not None:
-            partition_column = pa.array([file.partition] * len(stored), pa.string())
+            partition_column = pa.array([file.partition] * len(stored_table), pa.string())
             table = table.append_column(pa.field(partition, pa.string()), partition_column)
         tables.append(table)
     return pa.concat_tables(tables)

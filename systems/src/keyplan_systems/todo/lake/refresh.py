@@ -46,7 +46,7 @@ class _NewContents:
     """
 
     base: Snapshot
-    added: tuple[DataFile, ...]
+    new_files: tuple[DataFile, ...]
     replaced: tuple[DataFile, ...]
     folded: int
     baselines: tuple[Baseline, ...]
@@ -56,8 +56,8 @@ class _NewContents:
     def apply_to(self, newest: Snapshot) -> Snapshot:
         """Return a copy of the newest version with these contents."""
         kinds = (*gold.SCHEMAS, *(KINDS if self.rebuild else ()))
-        stale = [file for kind in kinds for file in newest.of(kind)]
-        changed = newest.with_files(self.added, (*self.replaced, *stale))
+        stale = [file for kind in kinds for file in newest.files_of(kind)]
+        changed = newest.with_files(self.new_files, (*self.replaced, *stale))
         return replace(changed, folded=self.folded, baselines=self.baselines)
 
 
@@ -136,7 +136,7 @@ class Refresher:
         """Return new contents of the silver and gold layers that include the next group of pending events. Return None
         if no events are pending and the gold layer exists.
         """
-        if not base.pending() and base.of("kpis"):
+        if not base.pending() and base.files_of("kpis"):
             return None
         chunk = next(_chunks(base.pending()), [])
         buckets = Buckets(self._storage, base, base.baselines)
@@ -152,31 +152,33 @@ class Refresher:
         part of the new version.
         """
         buckets = Buckets(self._storage, base, baselines, rebuild=True)
-        for file in (*base.of("baseline"), *extra):
+        for file in (*base.files_of("baseline"), *extra):
             for kind, facts in self._exported_facts(file, baselines):
                 buckets.merge(kind, facts)
-        for chunk in _chunks(sorted(base.of("bronze"), key=lambda file: file.added)):
+        for chunk in _chunks(sorted(base.files_of("bronze"), key=lambda file: file.added)):
             buckets.fold(chunk)
         return self._contents(base, buckets, base.version, extra, rebuild=True)
 
     def _contents(
         self, base: Snapshot, buckets: Buckets, folded: int, extra: tuple[DataFile, ...] = (), *, rebuild: bool = False
     ) -> _NewContents:
-        added, replaced = buckets.put()
-        contents = _NewContents(base, (*added, *extra), tuple(replaced), folded, buckets.baselines, rebuild)
-        return replace(contents, added=(*contents.added, *gold.put(self._storage, contents.apply_to(base))))
+        new_files, replaced = buckets.put()
+        contents = _NewContents(base, (*new_files, *extra), tuple(replaced), folded, buckets.baselines, rebuild)
+        return replace(contents, new_files=(*contents.new_files, *gold.put(self._storage, contents.apply_to(base))))
 
     # Exports.
 
     def _with_baseline(self, base: Snapshot, baseline: Baseline, staged: list[DataFile]) -> _NewContents | None:
         if self._require_newer(base, baseline):
             return None
-        staged_paths = {file.path for file in base.of("staged")}
+        staged_paths = {file.path for file in base.files_of("staged")}
         if not all(file.path in staged_paths for file in staged):
             raise LakeBusyError("another export was applied concurrently; this one was not")
         files = tuple(replace(file, kind="baseline") for file in staged)
         contents = self._rebuild(base, (*base.baselines, baseline), files)
-        return replace(contents, replaced=(*contents.replaced, *base.of("staged")))  # others belong to killed imports
+        return replace(
+            contents, replaced=(*contents.replaced, *base.files_of("staged"))
+        )  # others belong to killed imports
 
     def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
         """Return True if the export was already applied, or False if it is newer than the last applied export. Raises
@@ -210,7 +212,7 @@ class Refresher:
         def change(base: Snapshot) -> Snapshot | None:
             nonlocal file
             file = parquet.put(self._storage, base, table, "staged", partition)
-            applied = any(baseline.path == file.path for baseline in base.of("baseline"))
+            applied = any(baseline.path == file.path for baseline in base.files_of("baseline"))
             return None if applied else base.with_files([file])
 
         self._versions.commit(change)
@@ -222,7 +224,7 @@ class Refresher:
         paths = {file.path for file in staged}
 
         def change(base: Snapshot) -> Snapshot | None:
-            remaining = [file for file in base.of("staged") if file.path in paths]
+            remaining = [file for file in base.files_of("staged") if file.path in paths]
             return base.with_files((), remaining) if remaining else None
 
         self._versions.commit(change)
@@ -262,8 +264,8 @@ def _same_history(base: Snapshot, newest: Snapshot) -> bool:
     """Return True if `newest` has the same exports as `base` and the same bronze files up to the version of `base`. In
     this case, a result computed from all events in `base` is still valid.
     """
-    earlier_paths = {file.path for file in newest.of("bronze") if file.added <= base.version}
-    return _same_baselines(base, newest) and earlier_paths == {file.path for file in base.of("bronze")}
+    earlier_paths = {file.path for file in newest.files_of("bronze") if file.added <= base.version}
+    return _same_baselines(base, newest) and earlier_paths == {file.path for file in base.files_of("bronze")}
 
 
 def _same_baselines(base: Snapshot, newest: Snapshot) -> bool:
@@ -271,7 +273,7 @@ def _same_baselines(base: Snapshot, newest: Snapshot) -> bool:
 
 
 def _silver(snapshot: Snapshot) -> set[str]:
-    return {file.path for kind in KINDS for file in snapshot.of(kind)}
+    return {file.path for kind in KINDS for file in snapshot.files_of(kind)}
 
 
 def _baseline(as_of: datetime, sequence: str, stream: str) -> Baseline:

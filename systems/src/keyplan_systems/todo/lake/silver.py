@@ -85,7 +85,7 @@ class Buckets:
         self._storage = storage
         self._base = base
         self.baselines = baselines
-        old_files = [] if rebuild else [file for kind in KINDS for file in base.of(kind)]
+        old_files = [] if rebuild else [file for kind in KINDS for file in base.files_of(kind)]
         self._files = {(file.kind, file.partition): file for file in old_files}
         self._tables: dict[tuple[str, str], Any] = {}
 
@@ -106,12 +106,12 @@ class Buckets:
     def put(self) -> tuple[list[DataFile], list[DataFile]]:
         """Write the changed buckets. Return the new files and the files that they replace."""
         changed = sorted(self._tables.items())
-        added = [
+        new_files = [
             parquet.put(self._storage, self._base, _sorted(kind, table), kind, bucket)
             for (kind, bucket), table in changed
         ]
         replaced = [self._files[bucket_key] for bucket_key, _ in changed if bucket_key in self._files]
-        return added, replaced
+        return new_files, replaced
 
     def _table(self, kind: str, bucket: str) -> Any:
         if (kind, bucket) in self._tables:

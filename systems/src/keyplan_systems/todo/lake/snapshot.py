@@ -66,7 +66,7 @@ class Snapshot:
     baselines: tuple[Baseline, ...] = ()
     files: tuple[DataFile, ...] = ()
 
-    def of(self, kind: str) -> list[DataFile]:
+    def files_of(self, kind: str) -> list[DataFile]:
         """Return the data files of the given kind in this version."""
         return [file for file in self.files if file.kind == kind]
 
@@ -79,7 +79,9 @@ class Snapshot:
 
     def pending(self) -> list[DataFile]:
         """Return the bronze files whose events are not merged into the silver layer yet, in order."""
-        return sorted((file for file in self.of("bronze") if file.added > self.folded), key=lambda file: file.added)
+        return sorted(
+            (file for file in self.files_of("bronze") if file.added > self.folded), key=lambda file: file.added
+        )
 
 
 def dump(snapshot: Snapshot) -> bytes:

@@ -61,7 +61,7 @@ def connect(
     try:
         _register(connection, storage, snapshot)
         for name, schema in gold.items():
-            files = snapshot.of(name)
+            files = snapshot.files_of(name)
             table = parquet.read(storage, files[0]) if files else schema.empty_table()
             connection.register(f"files_{name}", table)
     except BaseException:
@@ -96,7 +96,7 @@ def _register(connection: duckdb.DuckDBPyConnection, storage: Storage | None, sn
     schemas = {"bronze": bronze.SCHEMA, **silver.SCHEMAS}
     for kind, schema in schemas.items():
         partition = "date" if kind == "bronze" else None
-        connection.register(f"files_{kind}", _rows(storage, snapshot.of(kind), schema, partition))
+        connection.register(f"files_{kind}", _rows(storage, snapshot.files_of(kind), schema, partition))
 
 
 def _rows(storage: Storage | None, files: Sequence[DataFile], schema: Any, partition: str | None) -> Any:
