@@ -104,8 +104,8 @@ class Window:
 
     def weight(self) -> dict[str, float]:
         """Return first contentful paint in ms, and bytes transferred for scripts and styles."""
-        measured: dict[str, float] = self.page.evaluate(_WEIGHT)
-        return measured
+        weights: dict[str, float] = self.page.evaluate(_WEIGHT)
+        return weights
 
     def close(self) -> None:
         """Close the window. Fails on script errors and requests to other hosts."""

@@ -18,7 +18,7 @@ from rich.console import Console as Terminal
 from rich.table import Table
 from tests.browser import PHONE, Windows, launched
 from tests.console.load import small_design as shop
-from tests.systems.page_figures import measured
+from tests.systems.page_figures import measure_page
 
 from keyplan import connect
 from keyplan.console import Console, Source
@@ -77,8 +77,8 @@ def main(
         for window in (desktop, phone):
             window.page.goto(console.url(server.url))
         for path in PAGES:
-            paints = [measured(desktop, f"/console/{path}", is_slow=False)[0] for _ in range(repeats)]
-            slow_ms, size = measured(phone, f"/console/{path}", is_slow=True)
+            paints = [measure_page(desktop, f"/console/{path}", is_slow=False)[0] for _ in range(repeats)]
+            slow_ms, size = measure_page(phone, f"/console/{path}", is_slow=True)
             figures = (median(paints), min(paints), slow_ms)
             table.add_row(f"/{path}", *(f"{paint:,.0f}" for paint in figures), f"{size / 1000:.1f}")
     Terminal().print(table)

@@ -19,7 +19,7 @@ PATIENCE_S = 240
 """Timeout of a request, generous for busy machines."""
 
 
-async def well() -> object:
+async def passing_check() -> object:
     """Pass as a check of an application's health."""
     return None
 

@@ -49,16 +49,16 @@ def one_tls_context() -> Iterator[None]:
 @pytest.fixture
 def place(request: pytest.FixtureRequest) -> str:
     """Return the location of the tables."""
-    where: str = request.param
-    return where
+    location: str = request.param
+    return location
 
 
 @pytest.fixture
 def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield an engine that removes nothing by itself, or an endpoint; without any tables."""
     if place == "served":
-        with served(tmp_path) as elsewhere:
-            yield elsewhere
+        with served(tmp_path) as endpoint:
+            yield endpoint
     else:
         with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
             yield engine
@@ -68,7 +68,7 @@ def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | 
 def address(place: str, tmp_path: Path) -> Iterator[str]:
     """Yield an address for several processes: a database file, or an endpoint."""
     if place == "served":
-        with served(tmp_path) as elsewhere:
-            yield elsewhere.url
+        with served(tmp_path) as endpoint:
+            yield endpoint.url
     else:
         yield str(tmp_path / "data.db")

@@ -14,13 +14,13 @@ class Metered:
 
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
-        self.sent: list[str] = []
+        self.operations: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.read = self.write = 0.0
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Pass a request on, and request its consumed capacity."""
-        self.sent.append(operation)
+        self.operations.append(operation)
         self.requests.append(request)
         if operation not in READS | WRITES:
             return self.inner.call(operation, request)
@@ -44,12 +44,12 @@ class Metered:
 
     def reset(self) -> None:
         """Reset the counts."""
-        self.sent.clear()
+        self.operations.clear()
         self.requests.clear()
         self.read = self.write = 0.0
 
 
-def metered(below: Connection) -> tuple[Connection, Metered]:
+def metered(unmetered: Connection) -> tuple[Connection, Metered]:
     """Return a connection with the settings of another, and its meter."""
-    meter = Metered(below.transport)
-    return Connection(meter, below.context), meter
+    meter = Metered(unmetered.transport)
+    return Connection(meter, unmetered.context), meter

@@ -45,19 +45,19 @@ def main() -> None:
             system = registry.load(name)
             for path in _PATHS[name]:
                 windows = Windows(browser)
-                warm, window = windows.open(url, width=PHONE), windows.open(url, width=PHONE)
-                for times in (warm, window):
+                warm_window, window = windows.open(url, width=PHONE), windows.open(url, width=PHONE)
+                for each_window in (warm_window, window):
                     if system.people:
-                        times.sign_in(name, system.people[0].subject)
-                warm.goto(f"/{name}/app/{path}")  # the server has read its templates, the other browser nothing
-                paint_ms, size = measured(window, f"/{name}/app/{path}", is_slow=True)
-                for times in (warm, window):
-                    times.context.close()
+                        each_window.sign_in(name, system.people[0].subject)
+                warm_window.goto(f"/{name}/app/{path}")  # the server has read its templates, the other browser nothing
+                paint_ms, size = measure_page(window, f"/{name}/app/{path}", is_slow=True)
+                for each_window in (warm_window, window):
+                    each_window.context.close()
                 table.add_row(f"/{name}/app/{path}", f"{paint_ms:,.0f}", f"{size / 1000:.1f}")
     Console().print(table)
 
 
-def measured(window: Window, path: str, *, is_slow: bool) -> tuple[float, float]:
+def measure_page(window: Window, path: str, *, is_slow: bool) -> tuple[float, float]:
     """Return first contentful paint in ms and bytes of a page with an empty cache, on a slow phone if `is_slow`."""
     page = window.context.new_page()
     session = window.context.new_cdp_session(page)

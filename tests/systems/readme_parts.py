@@ -54,8 +54,8 @@ def _filled(text: str, name: str, content: str) -> str:
 
 
 if __name__ == "__main__":
-    for made in SYSTEMS:
-        text = readme_of(made).read_text("utf-8")
-        for name, content in (("patterns", patterns_of(made)), ("costs", costs_of(made))):
+    for system in SYSTEMS:
+        text = readme_of(system).read_text("utf-8")
+        for name, content in (("patterns", patterns_of(system)), ("costs", costs_of(system))):
             text = _filled(text, name, content)
-        readme_of(made).write_text(text, "utf-8")
+        readme_of(system).write_text(text, "utf-8")

@@ -87,21 +87,21 @@ def _client(name: str, url: str) -> BotoTransport:
 @contextmanager
 def served(folder: Path) -> Iterator[ServedEngine]:
     """Serve a new database file in a folder until the block ends."""
-    hears, says = multiprocessing.Pipe(duplex=False)
-    process = _processes.Process(target=run, args=(says, str(folder / "served.db")))
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    process = _processes.Process(target=run, args=(sender, str(folder / "served.db")))
     process.start()
-    says.close()
-    with open(hears.fileno(), closefd=False) as output:
+    sender.close()
+    with open(receiver.fileno(), closefd=False) as output:
         url = output.readline().split()[-1]
-    elsewhere = ServedEngine(url)
+    endpoint = ServedEngine(url)
     try:
-        yield elsewhere
+        yield endpoint
     finally:
-        elsewhere.close()
+        endpoint.close()
         process.terminate()
         process.join(120)
         assert process.exitcode == 0, "the server did not end well"
-        hears.close()
+        receiver.close()
 
 
 def raw(engine: Engine | ServedEngine, operation: str, request: dict[str, Any]) -> dict[str, Any]:

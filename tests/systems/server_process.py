@@ -9,17 +9,17 @@ from keyplan.engine.engine import Engine
 from keyplan.server.launch import launch
 
 
-def run(says: Connection, file: str) -> None:
+def run(sender: Connection, file: str) -> None:
     """Run the command, which sends its address through the pipe."""
     gc.freeze()  # a collection would look at all that the fork inherited, and so copy its memory
-    with open(says.fileno(), "w", closefd=False) as output:
+    with open(sender.fileno(), "w", closefd=False) as output:
 
-        def say(line: str) -> None:
+        def print_line(line: str) -> None:
             print(line, file=output, flush=True)
 
         launch(
-            db=file, host="127.0.0.1", port=0, durability="normal", credentials=None, force_open=False, print_line=say,
-            prepare=_remove_nothing,
+            db=file, host="127.0.0.1", port=0, durability="normal", credentials=None, force_open=False,
+            print_line=print_line, prepare=_remove_nothing,
         )  # fmt: skip
 
 

@@ -32,10 +32,10 @@ def check_trace(system: str, ids: str, *, stated: int, behaviour: int, faults: i
     counts = {"R": stated, "B": behaviour, "W": faults}
     assert [row[0] for row in rows] == [f"{ids}-{kind}{n}" for kind, last in counts.items() for n in range(1, last + 1)]
     tests = Path(__file__).parent / system
-    for requirement, words, named in rows:
+    for requirement, words, test_names in rows:
         assert len(words) > 10, requirement
-        assert re.fullmatch(f"{_TEST}(, {_TEST})*", named), requirement
-        for file, name in re.findall(_TEST, named):
+        assert re.fullmatch(f"{_TEST}(, {_TEST})*", test_names), requirement
+        for file, name in re.findall(_TEST, test_names):
             assert f"def {name}(" in (tests / file).read_text("utf-8"), f"{requirement}: {file} {name}"
 
 
@@ -46,12 +46,12 @@ def check_pages(system: str, ids: str, routes: Collection[str]) -> None:
     """
     trace = readme_of(system).with_name("TRACE.md").read_text("utf-8")
     rows = re.findall(rf"^\| {ids}-([RB]\d+) \| (.+) \| ([^|]+) \|$", trace, re.MULTILINE)
-    unseen = set(_numbered(UNSEEN[system]))
-    assert unseen <= {number for number, _, _ in rows}
+    without_page = set(_numbered(UNSEEN[system]))
+    assert without_page <= {number for number, _, _ in rows}
     patterns = [re.compile(re.sub(r"{\w+}", "[^/]+", route)) for route in routes]
     for number, words, tests in rows:
         pages = _PAGE.findall(words)
-        if number in unseen:
+        if number in without_page:
             assert not pages, f"{number} has a page: remove it from UNSEEN"
             continue
         assert pages, f"{number} names no page"

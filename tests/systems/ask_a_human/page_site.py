@@ -10,7 +10,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from tests.browser import PHONE, Window, Windows
-from tests.systems.app_clients import well
+from tests.systems.app_clients import passing_check
 from tests.systems.ask_a_human.stage import Stage
 
 from keyplan.pages import ASSETS, assets_of
@@ -45,7 +45,7 @@ class PageSite:
 @contextmanager
 def page_site(stage: Stage, windows: Windows, push_key: str | None = None) -> Iterator[PageSite]:
     """Serve the pages as `keyplan up` does, below the system's name."""
-    system = application(stage.service, {"table": well})
+    system = application(stage.service, {"table": passing_check})
     add_pages(system, stage.service, 0, push_key)
     routes = [Mount(ASSETS, app=assets_of("keyplan.pages")), Mount("/ask_a_human", app=system)]
     with Running(Sessions(Starlette(routes=routes), KEY, stage.clock)) as server:

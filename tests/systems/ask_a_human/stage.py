@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import httpx
-from tests.systems.app_clients import well
+from tests.systems.app_clients import passing_check
 from tests.systems.ask_a_human.outbox_content import read_outbox
 from tests.systems.served_engine import ServedEngine
 
@@ -148,7 +148,9 @@ def staged(
 
     outbox = folder / "outbox.jsonl"
     with ExitStack() as stack:
-        server = stack.enter_context(Running(application(service, checks or {"table": well}, trusted_proxies=1)))
+        server = stack.enter_context(
+            Running(application(service, checks or {"table": passing_check}, trusted_proxies=1))
+        )
         limits = httpx.Limits(max_connections=64)
         client = stack.enter_context(httpx.Client(base_url=server.url, timeout=240, trust_env=False, limits=limits))
         yield Stage(

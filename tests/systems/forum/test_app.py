@@ -134,7 +134,7 @@ def test_messages_reach_watchers_and_followers(tmp_path: Path, address: str) -> 
                     assert live.service.connections.users(place_of(sample.THREAD)) == {TUTOR}
                     top = live.service.log.last_seq(place_of(sample.THREAD))
                     assert [(await tutor.receive())["seq"] for _ in range(top)] == list(range(1, top + 1))
-                    message = live.writer(TUTOR).say("to both")
+                    message = live.writer(TUTOR).write("to both")
                     assert (await tutor.receive())["seq"] == message["seq"]
 
             asyncio.run(story())

@@ -28,8 +28,8 @@ from keyplan_systems.forum.followers import Followers
 def engine(place: str, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield an engine with injected faults, or an endpoint."""
     if place == "served":
-        with served(tmp_path) as elsewhere:
-            yield elsewhere
+        with served(tmp_path) as endpoint:
+            yield endpoint
     else:
         with Engine.memory(faults=Faults(seed=2, conflicts=0.05, internal_errors=0.03)) as engine:
             yield engine

@@ -161,8 +161,8 @@ FAULTY = Faults(seed=3, gsi_lag=0.05, conflicts=0.1, internal_errors=0.05, stale
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield a database that several processes can share."""
     if request.param == "served":
-        with served(tmp_path) as elsewhere:
-            yield elsewhere
+        with served(tmp_path) as endpoint:
+            yield endpoint
     else:
         with Engine.memory(faults=FAULTY if request.param == "faulty" else None) as engine:
             yield engine

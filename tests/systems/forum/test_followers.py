@@ -122,7 +122,7 @@ def test_a_watcher_is_not_notified_and_a_user_who_left_is(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann, live.socket(TUTOR) as tutor:
             await ann.watch(live.token(ANN))
-            live.writer(TEACHER).say("while ann watches")
+            live.writer(TEACHER).write("while ann watches")
             assert (await ann.receive())["text"] == "while ann watches"
             with live.notifier() as runner:
                 runner.run_once()
@@ -136,7 +136,7 @@ def test_a_watcher_is_not_notified_and_a_user_who_left_is(live: Live) -> None:
 
 
 def test_a_repeated_message_is_one_notification_and_stays_read(live: Live) -> None:
-    live.writer(TUTOR).say("once")
+    live.writer(TUTOR).write("once")
     assert notified_texts(live, ANN).count("once") == 1
     (actual_notification,) = [
         notification
@@ -156,12 +156,12 @@ def test_a_repeated_message_is_one_notification_and_stays_read(live: Live) -> No
 
 
 def test_a_notification_contains_the_start_of_a_long_message(live: Live) -> None:
-    live.writer(TUTOR).say("\U0001f600" * 8_000)
+    live.writer(TUTOR).write("\U0001f600" * 8_000)
     assert "\U0001f600" * 200 in notified_texts(live, ANN)
 
 
 def test_notifications_are_kept_for_sixty_days(live: Live) -> None:
-    live.writer(TUTOR).say("for a while")
+    live.writer(TUTOR).write("for a while")
     assert "for a while" in notified_texts(live, ANN)
     live.clock.advance(60 * DAY - 3600)
     assert "for a while" in notified_texts(live, ANN)
@@ -172,12 +172,12 @@ def test_notifications_are_kept_for_sixty_days(live: Live) -> None:
 def test_a_follower_who_may_no_longer_read_a_thread_is_not_notified(live: Live) -> None:
     for user_id in (TUTOR, BEN):
         live.service.followers.follow(PLACE, user_id)
-    live.writer(TEACHER).say("for readers")
+    live.writer(TEACHER).write("for readers")
     assert "for readers" in notified_texts(live, TUTOR)
     assert notified_texts(live, BEN) == []
     with live.service.database.write() as session:
         session.execute(delete(ItemPermissionRow).where(ItemPermissionRow.group_id == sample.TUTORS))
-    live.writer(TEACHER).say("not for tutors")
+    live.writer(TEACHER).write("not for tutors")
     assert "not for tutors" in notified_texts(live, ANN)
     assert "not for tutors" not in notified_texts(live, TUTOR)
 

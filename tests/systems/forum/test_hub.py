@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from tests.systems.forum.hub_stage import PLACE, Stage, play
+from tests.systems.forum.hub_stage import PLACE, Stage, run_scenario
 from tests.systems.forum.live import PATIENCE_S
 from tests.systems.served_engine import ServedEngine, connected
 
@@ -46,10 +46,10 @@ def test_a_reordered_and_repeated_stream_is_delivered_once_in_order(
             stage.hub.push_events([result.pop() for _ in range(min(len(result), chance.randint(1, 5)))])
             await asyncio.sleep(0)
         for name in "abc":
-            await stage.until(name, 40)
+            await stage.wait_for_messages(name, 40)
             assert stage.seqs(name) == list(range(1, 41))
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_events_lost_by_a_stream_are_found_with_the_next_event_or_heartbeat(log: EventLog, clock: ManualClock) -> None:
@@ -58,13 +58,13 @@ def test_events_lost_by_a_stream_are_found_with_the_next_event_or_heartbeat(log:
         stage.watch(connection)
         *_, last = stage.write(3)
         stage.hub.push_events([last])
-        await stage.until("a", 3)
+        await stage.wait_for_messages("a", 3)
         stage.write(2)
         await stage.hub.read_missed(connection)
-        await stage.until("a", 5)
+        await stage.wait_for_messages("a", 5)
         assert stage.seqs("a") == [1, 2, 3, 4, 5]
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_heartbeats_of_all_connections_read_a_threads_log_once_in_thirty_seconds(
@@ -88,7 +88,7 @@ def test_heartbeats_of_all_connections_read_a_threads_log_once_in_thirty_seconds
             clock.advance(hubs.NEWEST_READ_INTERVAL_S)
             read.clear()
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_after_a_failed_heartbeat_read_the_next_one_reads(
@@ -110,10 +110,10 @@ def test_after_a_failed_heartbeat_read_the_next_one_reads(
         with pytest.raises(UnavailableError):
             await stage.hub.read_missed(connection)
         await stage.hub.read_missed(connection)
-        await stage.until("a", 2)
+        await stage.wait_for_messages("a", 2)
         assert stage.seqs("a") == [1, 2]
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_events_stored_while_a_watch_starts_are_delivered(log: EventLog, clock: ManualClock) -> None:
@@ -125,10 +125,10 @@ def test_events_stored_while_a_watch_starts_are_delivered(log: EventLog, clock: 
         await asyncio.sleep(0)
         assert stage.received["a"] == []
         stage.hub.begin(watch, top, top)
-        await stage.until("a", 2)
+        await stage.wait_for_messages("a", 2)
         assert stage.seqs("a") == [1, 2]
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_a_slow_reader_gets_every_event_from_the_log_and_stays_subscribed(
@@ -146,12 +146,12 @@ def test_a_slow_reader_gets_every_event_from_the_log_and_stays_subscribed(
             await asyncio.sleep(0)
         stage.gate.set()
         for name in ("slow", "quick"):
-            await stage.until(name, 30)
+            await stage.wait_for_messages(name, 30)
             assert stage.seqs(name) == list(range(1, 31))
         assert not slow.close_reason.done()
         assert PLACE in slow.watches
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_a_reader_with_too_many_waiting_events_is_asked_to_reconnect(log: EventLog, clock: ManualClock) -> None:
@@ -162,7 +162,7 @@ def test_a_reader_with_too_many_waiting_events_is_asked_to_reconnect(log: EventL
             connection.enqueue({"number": number})
         assert connection.close_reason.result().code == 1013
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_a_failing_log_is_retried_and_the_watcher_disconnected_after_a_while(
@@ -182,7 +182,7 @@ def test_a_failing_log_is_retried_and_the_watcher_disconnected_after_a_while(
         stage.write(2)
         connection = stage.connect("a")
         stage.watch(connection)
-        await stage.until("a", 2)
+        await stage.wait_for_messages("a", 2)
         assert stage.seqs("a") == [1, 2]
         failures.extend(UnavailableError("gone") for _ in range(100))
         stage.write(2)
@@ -191,7 +191,7 @@ def test_a_failing_log_is_retried_and_the_watcher_disconnected_after_a_while(
             assert (await asyncio.shield(connection.close_reason)).code == 1013
         assert stage.seqs("a") == [1, 2]
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_responses_do_not_wait_for_a_lagging_index(
@@ -216,13 +216,13 @@ def test_responses_do_not_wait_for_a_lagging_index(
             while not requests:
                 await asyncio.sleep(0.001)
         connection.enqueue({"action": "heartbeat"})
-        await stage.until("a", 1)
+        await stage.wait_for_messages("a", 1)
         assert stage.received["a"] == [{"action": "heartbeat"}]
         is_behind = False
-        await stage.until("a", 2)
+        await stage.wait_for_messages("a", 2)
         assert stage.seqs("a") == [1]
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_a_reader_who_left_receives_nothing_more(log: EventLog, clock: ManualClock) -> None:
@@ -234,13 +234,13 @@ def test_a_reader_who_left_receives_nothing_more(log: EventLog, clock: ManualClo
         assert stage.hub.leave(first, PLACE)
         assert not stage.hub.leave(first, PLACE)
         stage.hub.push_events(stage.write(2) + stage.write(1, OTHER))
-        await stage.until("b", 3)
-        await stage.until("a", 1)
+        await stage.wait_for_messages("b", 3)
+        await stage.wait_for_messages("a", 1)
         assert [message["participant_id"] for message in stage.received["a"]] == ["43"]
         stage.hub.close(second)
         assert stage.hub.connections == 1
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_a_reader_who_leaves_during_a_page_receives_no_more_of_it(log: EventLog, clock: ManualClock) -> None:
@@ -250,15 +250,15 @@ def test_a_reader_who_leaves_during_a_page_receives_no_more_of_it(log: EventLog,
         connection = stage.connect("a")
         stage.watch(connection)
         async with asyncio.timeout(PATIENCE_S):
-            while stage.begun == 0:
+            while stage.started_sends == 0:
                 await asyncio.sleep(0.001)
         assert stage.hub.leave(connection, PLACE)
         connection.enqueue({"action": "forum.unsubscribed"})
         stage.gate.set()
-        await stage.until("a", 2)
+        await stage.wait_for_messages("a", 2)
         assert [message["action"] for message in stage.received["a"]] == ["forum.message.new", "forum.unsubscribed"]
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_notifications_are_sent_to_all_connections_of_their_user(log: EventLog, clock: ManualClock) -> None:
@@ -271,11 +271,11 @@ def test_notifications_are_sent_to_all_connections_of_their_user(log: EventLog, 
             stage.connect(name, user_id)
         stage.hub.push_notifications([notification])
         for name in "ab":
-            await stage.until(name, 1)
+            await stage.wait_for_messages(name, 1)
             assert stage.received[name][0]["action"] == "forum.notification.new"
         assert stage.received["c"] == []
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)
 
 
 def test_idle_and_old_connections_end_by_the_clock_and_limits(log: EventLog, clock: ManualClock) -> None:
@@ -294,4 +294,4 @@ def test_idle_and_old_connections_end_by_the_clock_and_limits(log: EventLog, clo
         stage.hub.sweep()
         assert "greatest age" in busy.close_reason.result().reason
 
-    play(log, clock, story)
+    run_scenario(log, clock, story)

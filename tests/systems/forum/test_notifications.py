@@ -75,7 +75,7 @@ def test_a_heartbeat_finds_events_that_the_stream_did_not_deliver(live: Live, mo
     async def story() -> None:
         async with live.socket(ANN) as ann:
             await ann.watch(live.token(ANN))
-            message = live.writer(TUTOR).say("not in the stream")
+            message = live.writer(TUTOR).write("not in the stream")
             assert await ann.ask("heartbeat") == {"action": "heartbeat"}
             assert (await ann.receive())["seq"] == message["seq"]
 

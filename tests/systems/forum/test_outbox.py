@@ -56,7 +56,7 @@ def stage(database: Database, clock: ManualClock) -> Stage:
 def test_an_entry_is_written_once_and_then_marked(stage: Stage) -> None:
     log = EventLog()
     stage.open("ann")
-    stage.shut("ann")
+    stage.close("ann")
     assert count_pending(stage.database) == 2
     assert drain(stage.database, stage.clock, log) == TransferResult(2)
     assert drain(stage.database, stage.clock, log) == TransferResult(0)
@@ -82,7 +82,7 @@ def test_a_failed_write_blocks_its_thread_and_no_other(stage: Stage) -> None:
     log = EventLog()
     for participant in ("ann", "ada"):
         stage.open(participant)
-        stage.shut(participant)
+        stage.close(participant)
 
     def write(entry: LogEntry) -> None:
         if entry.thread == stage.key("ann"):
@@ -120,7 +120,7 @@ def test_a_drainer_that_stalls_beyond_its_lease_is_harmless(stage: Stage) -> Non
     log, others = EventLog(), []
     for participant in ("ann", "ada"):
         stage.open(participant)
-        stage.shut(participant)
+        stage.close(participant)
 
     def stalling(entry: LogEntry) -> None:
         stage.clock.advance(LEASE_S)
@@ -138,7 +138,7 @@ def test_a_drainer_that_renews_its_lease_may_work_longer(stage: Stage) -> None:
     log, others = EventLog(), []
     stage.put(crowd(5))
     for number in range(5):
-        stage.shut(f"p{number}")
+        stage.close(f"p{number}")
 
     def slow(entry: LogEntry) -> None:
         stage.clock.advance(LEASE_S - 1)
@@ -153,7 +153,7 @@ def test_many_entries_are_written_page_by_page_in_order(stage: Stage) -> None:
     log, people = EventLog(), PAGE_ROWS + 20
     stage.put(crowd(people))
     for number in range(people):
-        stage.shut(f"p{number}")
+        stage.close(f"p{number}")
     assert drain(stage.database, stage.clock, log) == TransferResult(people)
     assert [entry.key for entry in log.calls] == [row.key for row in stage.outbox()]
 
@@ -162,7 +162,7 @@ def test_four_concurrent_drainers_write_every_entry_once(url: str, stage: Stage)
     log, together = EventLog(), threading.Barrier(4)
     stage.put(crowd(12))
     for number in range(12):
-        stage.shut(f"p{number}")
+        stage.close(f"p{number}")
 
     def work(_: int) -> int:
         database = Database(url)
@@ -263,4 +263,4 @@ def test_a_crash_inside_the_transaction_leaves_the_thread_unchanged(stage: Stage
     before = stage.open("ann")
     killed("before the commit")
     assert stage.stored("ann") == before
-    assert stage.shut("ann").revision == before.revision + 1
+    assert stage.close("ann").revision == before.revision + 1

@@ -83,7 +83,7 @@ def test_concurrent_openings_and_closings_are_serialized(stage: Stage) -> None:
             if (turn % 2 == 0) == open_first:
                 stage.open("ann")
             else:
-                stage.shut("ann")
+                stage.close("ann")
 
     def observe() -> None:
         for status in (Status.WAITING_FOR_PARTICIPANT, Status.WAITING_FOR_TRAINER) * (TURNS // 2):
@@ -98,7 +98,7 @@ def test_a_concurrent_close_and_count_never_count_on_a_closed_thread(stage: Stag
     for turn in range(TURNS):
         stage.open("ann")
         count = partial(stage.update, "ann", "ann", message_count=turn + 1)
-        shut, counted = together(partial(stage.shut, "ann"), count)
+        shut, counted = together(partial(stage.close, "ann"), count)
         assert isinstance(shut, Thread)
         if isinstance(counted, Thread):
             assert (shut.message_count, shut.revision) == (turn + 1, counted.revision + 1)
@@ -141,7 +141,7 @@ def test_a_rejected_change_holds_no_lock_afterwards(stage: Stage) -> None:
     stage.open("ann")
     with pytest.raises(BadRequestError):
         stage.update("ann", "ann", status=Status.CLOSED, helper_group_id="tutors")
-    assert stage.shut("ann").status is Status.CLOSED
+    assert stage.close("ann").status is Status.CLOSED
 
 
 def test_writers_of_a_process_queue_instead_of_overtaking_each_other(tmp_path: Path) -> None:

@@ -26,12 +26,12 @@ ACTIONS = Limit("actions", 5, 10**6)
 
 @pytest.fixture
 def limited(
-    timely: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    real_time_engine: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Live]:
     """Yield the forum with low limits."""
     monkeypatch.setattr(stage, "Sockets", partial(Sockets, max_per_user=MOST, actions=ACTIONS))
     monkeypatch.setattr(sockets, "FLOOD_PAUSE_S", 0.01)
-    with staged(timely, sqlite_template, tmp_path) as live:
+    with staged(real_time_engine, sqlite_template, tmp_path) as live:
         yield live
 
 
@@ -73,21 +73,21 @@ def test_actions_above_the_limit_are_rejected_on_all_connections_of_a_user(limit
     async def story() -> None:
         async with limited.socket(ANN) as another, limited.socket(ANN) as other, limited.socket(TUTOR) as tutor:
             for socket in (another, other, another, other, another):
-                await socket.nothing()
+                await socket.check_no_message()
             for socket in (another, other):
                 response = await socket.ask("heartbeat")
                 assert (response["action"], response["status"]) == ("error", 429)
                 assert response["retry_after"] > 0
-            await tutor.nothing()
+            await tutor.check_no_message()
 
     asyncio.run(story())
 
 
 def test_requests_with_a_thread_token_count_for_their_user(
-    timely: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    real_time_engine: Engine | ServedEngine, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(REQUESTS_VARIABLE, "4/1000000")
-    with staged(timely, sqlite_template, tmp_path) as live:
+    with staged(real_time_engine, sqlite_template, tmp_path) as live:
         writer, tutor = live.writer(ANN), live.writer(TUTOR)
         assert [writer.post("hello").status_code for _ in range(5)] == [201, 201, 201, 429, 429]
         assert "Retry-After" in writer.post("hello").headers

@@ -34,7 +34,7 @@ def test_a_watcher_receives_events_written_after_it_subscribed(live: Live) -> No
         async with live.socket(TUTOR) as tutor:
             result = await tutor.watch(live.token(TUTOR))
             writer = live.writer()
-            messages = [writer.say(text) for text in ("one", "two")]
+            messages = [writer.write(text) for text in ("one", "two")]
             received = [await tutor.receive() for _ in messages]
             assert [{"action": "forum.message.new", **message} for message in messages] == received
             assert [message["seq"] for message in received] == [result["last_seq"] + 1, result["last_seq"] + 2]
@@ -47,7 +47,7 @@ def test_a_watcher_receives_events_written_after_it_subscribed(live: Live) -> No
                 message_id,
                 True,
             )
-            await tutor.nothing()
+            await tutor.check_no_message()
 
     asyncio.run(story())
 
@@ -85,11 +85,11 @@ def test_reconnecting_returns_missed_and_back_filled_events(live: Live) -> None:
         writer = live.writer()
         async with live.socket(TUTOR) as tutor:
             await tutor.watch(live.token(TUTOR))
-            writer.say("before")
+            writer.write("before")
             last = (await tutor.receive())["seq"]
         past = {"type": "attempt_started", "time": 1_500_000_000_000, "attempt_id": "77"}
         live.person("9", "platform").post(f"/thread/{sample.LOOPS}/{ANN}/events", json={"events": [past]})
-        writer.say("meanwhile")
+        writer.write("meanwhile")
         async with live.socket(TUTOR) as again:
             await again.watch(live.token(TUTOR), since=last)
             received = [await again.receive(), await again.receive()]
@@ -98,7 +98,7 @@ def test_reconnecting_returns_missed_and_back_filled_events(live: Live) -> None:
                 ("forum.message.new", last + 2),
             ]
             assert received[0]["time"] == 1_500_000_000_000
-            await again.nothing()
+            await again.check_no_message()
         arrivals = writer.get("arrivals", since=last)
         assert [event["seq"] for event in arrivals["events"]] == [last + 1, last + 2]
         assert arrivals["last_seq"] == last + 2
@@ -145,7 +145,7 @@ def test_a_rejected_subscriber_does_not_count_as_watching(live: Live) -> None:
             response = await ann.ask("forum.subscribe", token=live.token(ANN), since=10**6)
             assert response["status"] == 400
             assert items(live, "THREADSUB#") == []
-            live.writer(TUTOR).say("notified all the same")
+            live.writer(TUTOR).write("notified all the same")
             with live.notifier() as runner:
                 runner.run_once()
             pushed = [await ann.receive() for _ in range(2)]
@@ -172,9 +172,9 @@ def test_an_invalid_message_is_answered_and_the_connection_continues(live: Live)
             assert (await ann.ask("forum.subscribe", token=token))["status"] == 400
             response = await ann.ask("forum.unsubscribe", participant_id="1#2", item_id="3")
             assert response["status"] == 400
-            await ann.nothing()
+            await ann.check_no_message()
             await ann.connection.send(b"\x00")
-            assert await ann.closed() == (1003, "actions are texts")
+            assert await ann.wait_closed() == (1003, "actions are texts")
 
     asyncio.run(story())
 
@@ -186,13 +186,13 @@ def test_two_tabs_both_receive_everything_and_one_can_leave(live: Live) -> None:
             await first.watch(token)
             await second.watch(token)
             assert len(items(live, "THREADSUB#")) == 2
-            message = writer.say("to both")
+            message = writer.write("to both")
             assert (await first.receive())["seq"] == (await second.receive())["seq"] == message["seq"]
             response = await first.ask("forum.unsubscribe", participant_id=ANN, item_id=sample.LOOPS)
             assert response["action"] == "forum.unsubscribed"
-            writer.say("to one")
+            writer.write("to one")
             assert (await second.receive())["text"] == "to one"
-            await first.nothing()
+            await first.check_no_message()
             (left,) = items(live, "THREADSUB#")
             assert left["PK"]["S"] == f"THREADSUB#{ANN}#{sample.LOOPS}"
             (other,) = [item for item in items(live, "CONN#") if item["connection_id"] == left["time"]]
@@ -213,7 +213,7 @@ def test_a_lost_connection_is_removed_without_affecting_other_subscriptions(live
                 await settled(live, 1)
             (left,) = items(live, "THREADSUB#")
             assert left["user_id"]["S"] == TUTOR
-            live.writer().say("still there")
+            live.writer().write("still there")
             assert (await tutor.receive())["text"] == "still there"
         await settled(live, 0)
         assert items(live, "THREADSUB#") == []
@@ -227,15 +227,15 @@ def test_an_idle_connection_is_closed_after_ten_minutes_unless_a_heartbeat_is_se
             await ann.watch(live.token(ANN))
             for _ in range(2):
                 live.clock.advance(400)
-                await ann.nothing()
-                await ben.nothing()
+                await ann.check_no_message()
+                await ben.check_no_message()
             live.clock.advance(400)
-            await ann.nothing()
+            await ann.check_no_message()
             live.clock.advance(400)
-            code, reason = await ben.closed()
+            code, reason = await ben.wait_closed()
             assert code == 1001
             assert "heartbeat" in reason
-            await ann.nothing()
+            await ann.check_no_message()
 
     asyncio.run(story())
 
@@ -247,7 +247,7 @@ def test_pushed_events_keep_a_silent_reader_connected(live: Live) -> None:
             await ann.watch(live.token(ANN))
             for text in ("one", "two", "three"):
                 live.clock.advance(400)
-                writer.say(text)
+                writer.write(text)
                 assert (await ann.receive())["text"] == text
 
     asyncio.run(story())
@@ -259,9 +259,9 @@ def test_every_connection_ends_after_two_hours_and_can_be_resumed(live: Live) ->
             await ann.watch(live.token(ANN))
             for _ in range(14):
                 live.clock.advance(500)
-                await ann.nothing()
+                await ann.check_no_message()
             live.clock.advance(200)
-            code, reason = await ann.closed()
+            code, reason = await ann.wait_closed()
             assert code == 1001
             assert "connect again" in reason
         await settled(live, 0)
@@ -280,12 +280,12 @@ def test_a_watch_ends_with_the_validity_of_its_token(live: Live) -> None:
             await tutor.watch(token)
             await ann.watch(live.token(ANN))
             live.clock.advance(190)
-            await tutor.nothing()
+            await tutor.check_no_message()
             live.clock.advance(10)
-            code, reason = await tutor.closed()
+            code, reason = await tutor.wait_closed()
             assert code == 1001
             assert "token has expired" in reason
-            live.writer().say("for who may still read it")
+            live.writer().write("for who may still read it")
             assert (await ann.receive())["text"] == "for who may still read it"
 
     asyncio.run(story())
@@ -339,7 +339,7 @@ def test_presence_reports_watchers_and_statuses_on_request(live: Live) -> None:
                 sample.LOOPS,
                 ANN,
             )
-            await tutor.nothing()
+            await tutor.check_no_message()
 
     asyncio.run(story())
 

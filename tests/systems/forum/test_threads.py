@@ -309,6 +309,6 @@ def test_every_service_needs_a_fixed_number_of_statements_for_any_data_size(
     db, clock, tom, ann = stage.database, stage.clock, world["tom"], world["ann"]
     assert counted(stage, lambda: get_thread(db, clock, issuer, ann, stage.key("ann"))) == 8
     assert counted(stage, lambda: stage.open("ann")) == 10  # the row, seven for the facts, the row, the outbox
-    assert counted(stage, lambda: stage.shut("ann")) == 10
+    assert counted(stage, lambda: stage.close("ann")) == 10
     assert counted(stage, lambda: list_threads(db, clock, tom, is_mine=False, limit=100)) == 1
     assert counted(stage, lambda: list_threads(db, clock, tom, watched_group_id=world["class"], limit=100)) == 8

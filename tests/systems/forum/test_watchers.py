@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.systems.forum.watchers import FAULTS, Load, course_of, faults_of, left_of, run
+from tests.systems.forum.watchers import FAULTS, Load, faults_of, remaining_items, run, start_run
 from tests.systems.served_engine import ServedEngine, served
 
 from keyplan.engine.engine import Engine
@@ -17,8 +17,8 @@ from keyplan.engine.engine import Engine
 def engine(place: str, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield an engine with injected faults, or an endpoint."""
     if place == "served":
-        with served(tmp_path) as elsewhere:
-            yield elsewhere
+        with served(tmp_path) as endpoint:
+            yield endpoint
     else:
         with Engine.memory(faults=FAULTS) as engine:
             yield engine
@@ -29,8 +29,8 @@ def test_every_watcher_gets_every_later_event_once_in_order_after_it_is_stored(
 ) -> None:
     load = Load(watchers=16, threads=4, events=160, writers=4, kills=24, hubs=2)
     with ExitStack() as stack:
-        course = course_of(load, stack, engine, tmp_path)
+        course = start_run(load, stack, engine, tmp_path)
         run(course)
         assert faults_of(course) == []
         assert course.kills_left < load.kills
-        assert left_of(course) == 0
+        assert remaining_items(course) == 0

@@ -27,23 +27,23 @@ PLACE = Place(sample.ANN, sample.LOOPS)
 
 
 @dataclass
-class House:
+class MeasuredService:
     """Service whose requests are counted, with data in its table."""
 
     service: Service
     counting: Metered
     rows: list[tuple[str, int, float]] = field(default_factory=list)
 
-    def measure(self, name: str, work: Callable[[], Any]) -> Any:
+    def measure(self, name: str, operation: Callable[[], Any]) -> Any:
         """Record the cost of a function call."""
         self.counting.reset()
-        result = work()
-        self.rows.append((name, len(self.counting.sent), self.counting.units))
+        result = operation()
+        self.rows.append((name, len(self.counting.operations), self.counting.units))
         return result
 
 
 @contextmanager
-def house() -> Iterator[House]:
+def measured_service() -> Iterator[MeasuredService]:
     """Yield a thread of fifty events, every second one a message, with three followers and two watchers."""
     clock = ManualClock()
     with tempfile.TemporaryDirectory() as folder, Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
@@ -51,9 +51,9 @@ def house() -> Iterator[House]:
         upgrade(url)
         database = Database(url)
         sample.load_school(database)
-        with connected(engine, clock) as below:
-            below.create_tables(forum)
-            connection, counting = metered(below)
+        with connected(engine, clock) as unmetered:
+            unmetered.create_tables(forum)
+            connection, counting = metered(unmetered)
             service = Service.from_connections(connection, database, clock, Ed25519PrivateKey.generate())
             for number in range(50):
                 service.log.append(_draft(number))
@@ -63,7 +63,7 @@ def house() -> Iterator[House]:
             for name in ("a", "b"):
                 service.connections.store_connection(name, sample.ANN)
                 service.connections.subscribe(name, sample.ANN, PLACE)
-            yield House(service, counting)
+            yield MeasuredService(service, counting)
         database.close()
 
 
@@ -76,25 +76,27 @@ def _draft(number: int) -> Draft:
 
 def rows() -> list[tuple[str, int, float]]:
     """Return each operation with its requests and units."""
-    with house() as of:
-        service, log = of.service, of.service.log
-        stored = of.measure("store a message", lambda: log.append(_draft(50)))
-        of.measure("store the same message again", lambda: log.append(_draft(50)))
-        of.measure("read the last 10 messages", lambda: log.messages(PLACE, 10, None))
-        of.measure("read the last 20 events", lambda: log.history(PLACE, 20, None))
-        of.measure("read the number of the newest event", lambda: log.last_seq(PLACE))
-        of.measure("read 5 new events", lambda: log.since(PLACE, 46))
-        of.measure("connect", lambda: service.connections.store_connection("c", sample.TEACHER))
-        of.measure("subscribe", lambda: service.connections.subscribe("c", sample.TEACHER, PLACE))
+    with measured_service() as measured:
+        service, log = measured.service, measured.service.log
+        stored = measured.measure("store a message", lambda: log.append(_draft(50)))
+        measured.measure("store the same message again", lambda: log.append(_draft(50)))
+        measured.measure("read the last 10 messages", lambda: log.messages(PLACE, 10, None))
+        measured.measure("read the last 20 events", lambda: log.history(PLACE, 20, None))
+        measured.measure("read the number of the newest event", lambda: log.last_seq(PLACE))
+        measured.measure("read 5 new events", lambda: log.since(PLACE, 46))
+        measured.measure("connect", lambda: service.connections.store_connection("c", sample.TEACHER))
+        measured.measure("subscribe", lambda: service.connections.subscribe("c", sample.TEACHER, PLACE))
         change = Inserted(new=stored.event, sequence_number="1", event_id="1", at_s=0.0)
-        of.measure("notify 1 of 3 followers (2 are watching)", lambda: service.notify(change))
-        of.measure("disconnect", lambda: service.connections.delete_connection("c"))
-        of.measure("read the last 20 notifications", lambda: service.followers.notifications(sample.TUTOR, 20, None))
-        return of.rows
+        measured.measure("notify 1 of 3 followers (2 are watching)", lambda: service.notify(change))
+        measured.measure("disconnect", lambda: service.connections.delete_connection("c"))
+        measured.measure(
+            "read the last 20 notifications", lambda: service.followers.notifications(sample.TUTOR, 20, None)
+        )
+        return measured.rows
 
 
 def table() -> str:
     """Return the table of the README."""
     lines = ["| Operation | Requests | Units |", "| --- | --- | --- |"]
-    lines += [f"| {name} | {sent} | {units:g} |" for name, sent, units in rows()]
+    lines += [f"| {name} | {count} | {units:g} |" for name, count, units in rows()]
     return "\n".join(lines) + "\n"

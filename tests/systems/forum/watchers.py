@@ -78,17 +78,17 @@ class Watcher:
 
 
 @dataclass
-class Course:
+class LoadRun:
     """State of a run."""
 
     load: Load
     lives: list[Live]
     watchers: list[Watcher] = field(default_factory=list)
     ready: int = 0
-    everybody: threading.Event = field(default_factory=threading.Event)
+    half_ready: threading.Event = field(default_factory=threading.Event)
     """Set once half of the watchers watch: the others start during the writes."""
     written: threading.Event = field(default_factory=threading.Event)
-    done: int = 0
+    written_events: int = 0
     """Approximate number of written events."""
     kills_left: int = 0
     started_s: float = 0.0
@@ -99,97 +99,103 @@ class Course:
         return Place("500", str(1000 + number % self.load.threads))
 
 
-def run(course: Course) -> None:
+def run(load_run: LoadRun) -> None:
     """Write and watch until every watcher has received everything."""
-    course.kills_left = course.load.kills
-    course.watchers = [Watcher(course.place(number), str(2000 + number)) for number in range(course.load.watchers)]
-    course.started_s = time.monotonic()
+    load_run.kills_left = load_run.load.kills
+    load_run.watchers = [
+        Watcher(load_run.place(number), str(2000 + number)) for number in range(load_run.load.watchers)
+    ]
+    load_run.started_s = time.monotonic()
     with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(_write_all, course)
-        asyncio.run(_watch_all(course))
+        writing = pool.submit(_write_all, load_run)
+        asyncio.run(_watch_all(load_run))
         writing.result()
-    course.ended_s = time.monotonic()
+    load_run.ended_s = time.monotonic()
 
 
-def _write_all(course: Course) -> None:
+def _write_all(load_run: LoadRun) -> None:
     try:
-        assert course.everybody.wait(PATIENCE_S)
-        share = course.load.events // course.load.writers
-        with ThreadPoolExecutor(course.load.writers) as pool:
-            for future in [pool.submit(_write, course, writer, share) for writer in range(course.load.writers)]:
+        assert load_run.half_ready.wait(PATIENCE_S)
+        events_per_writer = load_run.load.events // load_run.load.writers
+        with ThreadPoolExecutor(load_run.load.writers) as pool:
+            for future in [
+                pool.submit(_write, load_run, writer, events_per_writer) for writer in range(load_run.load.writers)
+            ]:
                 future.result()
     finally:
-        course.wrote_s = time.monotonic()
-        course.written.set()
+        load_run.wrote_s = time.monotonic()
+        load_run.written.set()
 
 
-def _write(course: Course, writer: int, events: int) -> None:
+def _write(load_run: LoadRun, writer: int, events: int) -> None:
     """Run one writer: messages, and sometimes an event of the past."""
-    chance = random.Random(course.load.seed * 1000 + writer)
-    live = course.lives[writer % len(course.lives)]
+    generator = random.Random(load_run.load.seed * 1000 + writer)
+    live = load_run.lives[writer % len(load_run.lives)]
     user_id = str(3000 + writer)
-    clients = {course.place(n): live.client(live.rights(user_id, course.place(n))) for n in range(course.load.threads)}
+    clients = {
+        load_run.place(n): live.client(live.rights(user_id, load_run.place(n))) for n in range(load_run.load.threads)
+    }
     platform = live.person(PLATFORM, "platform")
     for number in range(events):
-        place = chance.choice(list(clients))
+        place = generator.choice(list(clients))
         path = f"/thread/{place.item_id}/{place.participant_id}"
-        if chance.random() < 0.05:
+        if generator.random() < 0.05:
             attempt = str(writer * 100_000 + number)
             result = {"type": "attempt_started", "time": 1_500_000_000_000 + number, "attempt_id": attempt}
             response = platform.post(f"{path}/events", json={"events": [result]})
         else:
-            body = {"text": f"{writer}/{number}", "uuid": str(uuid.UUID(int=chance.getrandbits(128)))}
+            body = {"text": f"{writer}/{number}", "uuid": str(uuid.UUID(int=generator.getrandbits(128)))}
             response = clients[place].post(f"{path}/messages", json=body)
         assert response.status_code in (200, 201), response.text
-        course.done += 1
+        load_run.written_events += 1
 
 
-async def _watch_all(course: Course) -> None:
-    chance = random.Random(course.load.seed)
+async def _watch_all(load_run: LoadRun) -> None:
+    generator = random.Random(load_run.load.seed)
     async with asyncio.TaskGroup() as group:
-        for number, watcher in enumerate(course.watchers):
-            seeded = random.Random(chance.getrandbits(32))
-            group.create_task(_watch(course, watcher, seeded, is_late=number % 2 == 1))
+        for number, watcher in enumerate(load_run.watchers):
+            watcher_generator = random.Random(generator.getrandbits(32))
+            group.create_task(_watch(load_run, watcher, watcher_generator, is_late=number % 2 == 1))
 
 
-async def _watch(course: Course, watcher: Watcher, chance: random.Random, *, is_late: bool) -> None:
+async def _watch(load_run: LoadRun, watcher: Watcher, generator: random.Random, *, is_late: bool) -> None:
     """Connect, repeatedly, until no more events are expected."""
-    begins_at = chance.randrange(course.load.events // 2) if is_late else 0
-    while course.done < begins_at:
+    start_after = generator.randrange(load_run.load.events // 2) if is_late else 0
+    while load_run.written_events < start_after:
         await asyncio.sleep(0.02)
-    while not (course.written.is_set() and _has_all(course, watcher)):
+    while not (load_run.written.is_set() and _has_all(load_run, watcher)):
         try:
-            await _one_connection(course, watcher, chance)
+            await _one_connection(load_run, watcher, generator)
         except ConnectionClosed:
             continue
 
 
-async def _one_connection(course: Course, watcher: Watcher, chance: random.Random) -> None:
-    live = chance.choice(course.lives)
-    fuse = chance.randint(1, course.load.events // course.load.threads)
+async def _one_connection(load_run: LoadRun, watcher: Watcher, generator: random.Random) -> None:
+    live = generator.choice(load_run.lives)
+    messages_until_kill = generator.randint(1, load_run.load.events // load_run.load.threads)
     async with live.socket(watcher.user_id) as socket:
         watcher.connections += 1
         token = live.rights(watcher.user_id, watcher.place)
         if watcher.first is None:
             watcher.first = (await socket.watch(token))["since"]
-            course.ready += 1
-            if course.ready >= course.load.watchers // 2:
-                course.everybody.set()
+            load_run.ready += 1
+            if load_run.ready >= load_run.load.watchers // 2:
+                load_run.half_ready.set()
         else:
             await socket.watch(token, since=watcher.last)
-        while not (course.written.is_set() and _has_all(course, watcher)):
+        while not (load_run.written.is_set() and _has_all(load_run, watcher)):
             try:
                 result = await asyncio.wait_for(socket.receive(), 0.5)
             except TimeoutError:
                 continue
-            _note(course.lives[0], watcher, result)
-            fuse -= 1
-            if fuse == 0 and course.kills_left > 0:
-                course.kills_left -= 1
+            _record_message(load_run.lives[0], watcher, result)
+            messages_until_kill -= 1
+            if messages_until_kill == 0 and load_run.kills_left > 0:
+                load_run.kills_left -= 1
                 socket.connection.transport.abort()
 
 
-def _note(live: Live, watcher: Watcher, message: dict[str, object]) -> None:
+def _record_message(live: Live, watcher: Watcher, message: dict[str, object]) -> None:
     """Record the received events, and check immediately that they are stored."""
     key = {
         "PK": {"S": f"THREADEV#{watcher.place.participant_id}#{watcher.place.item_id}"},
@@ -202,30 +208,32 @@ def _note(live: Live, watcher: Watcher, message: dict[str, object]) -> None:
     watcher.ids.add((str(message["action"]), str(message.get("uuid") or message.get("attempt_id"))))
 
 
-def _has_all(course: Course, watcher: Watcher) -> bool:
-    return watcher.first is not None and watcher.last == course.lives[0].service.log.last_seq(watcher.place)
+def _has_all(load_run: LoadRun, watcher: Watcher) -> bool:
+    return watcher.first is not None and watcher.last == load_run.lives[0].service.log.last_seq(watcher.place)
 
 
-def faults_of(course: Course) -> list[str]:
+def faults_of(load_run: LoadRun) -> list[str]:
     """Return the faults of a finished run; none if all is well."""
-    wrong = []
-    log = course.lives[0].service.log
-    tops = {course.place(n): log.last_seq(course.place(n)) for n in range(course.load.threads)}
-    stored = course.load.events // course.load.writers * course.load.writers
-    if sum(tops.values()) != stored:
-        wrong.append(f"{sum(tops.values())} events are stored, and {stored} were written")
-    for watcher in course.watchers:
+    faults = []
+    log = load_run.lives[0].service.log
+    last_seqs = {load_run.place(n): log.last_seq(load_run.place(n)) for n in range(load_run.load.threads)}
+    stored = load_run.load.events // load_run.load.writers * load_run.load.writers
+    if sum(last_seqs.values()) != stored:
+        faults.append(f"{sum(last_seqs.values())} events are stored, and {stored} were written")
+    for watcher in load_run.watchers:
         assert watcher.first is not None
-        if watcher.seqs != list(range(watcher.first + 1, tops[watcher.place] + 1)):
-            wrong.append(f"watcher {watcher.user_id} after {watcher.first} of {tops[watcher.place]}: {watcher.seqs}")
+        if watcher.seqs != list(range(watcher.first + 1, last_seqs[watcher.place] + 1)):
+            faults.append(
+                f"watcher {watcher.user_id} after {watcher.first} of {last_seqs[watcher.place]}: {watcher.seqs}"
+            )
         if len(watcher.ids) != len(watcher.seqs):
-            wrong.append(f"watcher {watcher.user_id} got {len(watcher.seqs)} events of {len(watcher.ids)} kinds")
+            faults.append(f"watcher {watcher.user_id} got {len(watcher.seqs)} events of {len(watcher.ids)} kinds")
         if watcher.unstored:
-            wrong.append(f"watcher {watcher.user_id} was sent {watcher.unstored} events before they were stored")
-    return wrong
+            faults.append(f"watcher {watcher.user_id} was sent {watcher.unstored} events before they were stored")
+    return faults
 
 
-def course_of(load: Load, stack: ExitStack, engine: Engine | ServedEngine, folder: Path) -> Course:
+def start_run(load: Load, stack: ExitStack, engine: Engine | ServedEngine, folder: Path) -> LoadRun:
     """Start the requested number of hubs, each with its own reader, on the same databases."""
     upgrade(f"sqlite:///{folder / 'forum.db'}")
     database, key = Database(f"sqlite:///{folder / 'forum.db'}"), Ed25519PrivateKey.generate()
@@ -235,12 +243,12 @@ def course_of(load: Load, stack: ExitStack, engine: Engine | ServedEngine, folde
         stack.enter_context(running(engine, database, MovedClock(), folder, key=key, limits=limits))
         for _ in range(load.hubs)
     ]
-    return Course(load, lives)
+    return LoadRun(load, lives)
 
 
-def left_of(course: Course) -> int:
+def remaining_items(load_run: LoadRun) -> int:
     """Wait until no connection is stored; return the number of remaining subscriptions."""
-    live, end_s = course.lives[0], time.monotonic() + PATIENCE_S
+    live, end_s = load_run.lives[0], time.monotonic() + PATIENCE_S
     while time.monotonic() < end_s:
         keys = [item["PK"]["S"] for item in _scan(live)]
         if not any(key.startswith("CONN#") for key in keys):
@@ -266,17 +274,19 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         engine = stack.enter_context(Engine.open(folder / "keyplan.db", faults=FAULTS))
-        course = course_of(load, stack, engine, folder)
-        run(course)
-        wrong, left = faults_of(course), left_of(course)
-        received = sum(len(watcher.seqs) for watcher in course.watchers)
+        load_run = start_run(load, stack, engine, folder)
+        run(load_run)
+        faults, remaining = faults_of(load_run), remaining_items(load_run)
+        received = sum(len(watcher.seqs) for watcher in load_run.watchers)
         print(f"{load}")
-        print(f"events pushed {received}, connections {sum(w.connections for w in course.watchers)}")
-        print(f"kills {load.kills - course.kills_left}, left behind {left}, wrong {len(wrong)}")
-        print(f"writing {course.wrote_s - course.started_s:.1f} s, all {course.ended_s - course.started_s:.1f} s")
-        for line in wrong[:10]:
+        print(f"events pushed {received}, connections {sum(w.connections for w in load_run.watchers)}")
+        print(f"kills {load.kills - load_run.kills_left}, left behind {remaining}, wrong {len(faults)}")
+        print(
+            f"writing {load_run.wrote_s - load_run.started_s:.1f} s, all {load_run.ended_s - load_run.started_s:.1f} s"
+        )
+        for line in faults[:10]:
             print(line[:300])
-    return 1 if wrong or left else 0
+    return 1 if faults or remaining else 0
 
 
 if __name__ == "__main__":

@@ -70,8 +70,10 @@ def snapshot(attempts: Sequence[Attempt], attempt_count: int) -> Profile:
 def history(**series: Sequence[int]) -> list[Attempt]:
     """Return one attempt per element of the series (names with _ for -); unnamed dimensions score 2."""
     length = len(next(iter(series.values())))
-    named = {Dimension(name.replace("_", "-")): scores for name, scores in series.items()}
+    scores_by_dimension = {Dimension(name.replace("_", "-")): scores for name, scores in series.items()}
     return [
-        completed(place, {name: named[name][place] if name in named else 2 for name in DIMENSIONS})
-        for place in range(length)
+        completed(
+            index, {name: scores_by_dimension[name][index] if name in scores_by_dimension else 2 for name in DIMENSIONS}
+        )
+        for index in range(length)
     ]

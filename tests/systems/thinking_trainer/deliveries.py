@@ -16,7 +16,7 @@ from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.service import to_stored
 
 
-def written(connection: Connection, attempts: Sequence[Attempt]) -> list[StoredAttempt]:
+def store_attempts(connection: Connection, attempts: Sequence[Attempt]) -> list[StoredAttempt]:
     """Return the attempts, stored."""
     connection.create_tables(design.attempts, design.profiles, design.scenarios)
     return [connection.run(design.start_attempt(to_stored(attempt))) for attempt in attempts]
@@ -44,7 +44,7 @@ def stored_profiles(connection: Connection) -> list[Profile]:
     return [Profile.model_validate({name: getattr(item, name) for name in Profile.model_fields}) for item in items]
 
 
-def due(attempts: Sequence[Attempt]) -> list[Profile]:
+def expected_profiles(attempts: Sequence[Attempt]) -> list[Profile]:
     """Return the snapshot after each attempt, as if they were delivered once each and in order."""
     ordered = sorted(attempts, key=lambda attempt: attempt.scored_key or "")
     return [snapshot(ordered[: count + 1][-10:], count + 1) for count in range(len(ordered))]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.systems.app_clients import AppClients, well
+from tests.systems.app_clients import AppClients, passing_check
 from tests.systems.thinking_trainer.builders import scenario
 
 from keyplan.client.connection import Connection
@@ -55,7 +55,7 @@ class Caller:
         """Send a PUT request."""
         return self.client.put(path, json=body)
 
-    def submitted(self, texts: Mapping[str, str] = ANSWERS) -> dict[str, Any]:
+    def submit_attempt(self, texts: Mapping[str, str] = ANSWERS) -> dict[str, Any]:
         """Return an attempt that was submitted in one request."""
         response = self.post("/attempts", {"scenarioId": FERRY, "answers": answer_list(texts)})
         assert response.status_code == 201, response.text
@@ -101,19 +101,19 @@ def stored_scenario(scenario_id: str = FERRY, **changes: Any) -> design.StoredSc
 
 def runner_on(connection: Connection, clock: Clock, name: str = "runner") -> Runner:
     """Return the runner that delivers attempts to a profiler."""
-    profiler = ProfileConsumer(connection, clock)
+    profile_consumer = ProfileConsumer(connection, clock)
     return Runner(
         connection,
         design.attempts,
         checkpoints=TableCheckpoints(connection, create=True, clock=clock),
-        destinations={"unprofiled": Refusing()},
-        handlers={design.follow: profiler.follow},
+        destinations={"unprofiled": RejectingDestination()},
+        handlers={design.follow: profile_consumer.follow},
         runner=name,
         clock=clock,
     )
 
 
-class Refusing:
+class RejectingDestination:
     """Destination that must not receive records."""
 
     def send(self, failures: Any) -> None:
@@ -133,5 +133,5 @@ def staged(connection: Connection, clock: Clock, folder: Path, evaluator: Evalua
             service=service,
             runner=runner,
         )
-        with stage.serve(application(service, stage.verifier, clock, {"table": well})):
+        with stage.serve(application(service, stage.verifier, clock, {"table": passing_check})):
             yield stage

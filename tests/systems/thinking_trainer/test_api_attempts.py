@@ -14,7 +14,7 @@ from keyplan_systems.thinking_trainer.domain.errors import EvaluationRefused, Ev
 
 
 def test_an_attempt_submitted_directly_is_returned_graded(ada: Caller) -> None:
-    attempt = ada.submitted()
+    attempt = ada.submit_attempt()
     assert attempt["status"] == "completed"
     assert len(attempt["evaluation"]["dimensions"]) == 8
     assert [answer["questionId"] for answer in attempt["answers"]] == ["q1", "q2"]
@@ -86,7 +86,7 @@ def test_another_users_attempt_returns_403_and_a_missing_one_404(stage: Stage, a
 
 
 def test_a_ledger_cannot_be_read_as_an_attempt(stage: Stage, ada: Caller) -> None:
-    ada.submitted()
+    ada.submit_attempt()
     assert stage.follow() == 1
     assert ada.get("/attempts/LEDGER%23ada").status_code == 404
 
@@ -108,7 +108,7 @@ def test_invalid_answers_return_400_and_nothing_is_stored(ada: Caller, texts: di
 
 
 def test_the_longest_possible_answers_are_accepted(ada: Caller) -> None:
-    attempt = ada.submitted(dict.fromkeys(ANSWERS, "y" * MAX_ANSWER_CHARACTERS))
+    attempt = ada.submit_attempt(dict.fromkeys(ANSWERS, "y" * MAX_ANSWER_CHARACTERS))
     assert ada.get(f"/attempts/{attempt['attemptId']}").json()["answers"][0]["answer"] == "y" * MAX_ANSWER_CHARACTERS
 
 
@@ -148,9 +148,9 @@ def test_pages_are_newest_first_without_gaps_or_duplicates(ada: Caller, stage: S
     entries = []
     for _ in range(7):
         clock.advance(1)
-        entries.append(ada.submitted()["attemptId"])
+        entries.append(ada.submit_attempt()["attemptId"])
         ada.start_draft()
-    stage.person("bob").submitted()
+    stage.person("bob").submit_attempt()
     attempt_ids: list[str] = []
     token: str | None = None
     sizes = []
@@ -167,7 +167,7 @@ def test_pages_are_newest_first_without_gaps_or_duplicates(ada: Caller, stage: S
 
 def test_a_page_contains_twenty_attempts_by_default(ada: Caller) -> None:
     for _ in range(21):
-        ada.submitted()
+        ada.submit_attempt()
     page = ada.get("/attempts").json()
     assert len(page["items"]) == 20
     assert len(ada.get("/attempts", nextToken=page["nextToken"]).json()["items"]) == 1
@@ -194,7 +194,7 @@ def test_drafts_are_listed_last_touched_first_in_pages(ada: Caller, clock: Manua
 def test_tokens_of_others_and_invalid_ones_return_400_and_limits_apply(stage: Stage, ada: Caller) -> None:
     bob = stage.person("bob")
     for _ in range(3):
-        bob.submitted()
+        bob.submit_attempt()
     token = bob.get("/attempts", limit=1).json()["nextToken"]
     assert bob.get("/attempts", limit=1, nextToken=token).status_code == 200
     assert ada.get("/attempts", limit=1, nextToken=token).status_code == 400
@@ -240,7 +240,7 @@ def test_without_an_evaluation_an_attempt_stays_in_progress(
     def fail(*_: Any) -> Any:
         raise error
 
-    draft, submitted = ada.start_draft(), ada.submitted()["attemptId"]
+    draft, submitted = ada.start_draft(), ada.submit_attempt()["attemptId"]
     monkeypatch.setattr(type(stage.service.evaluator), "evaluate", fail)
     for response in (
         ada.post(f"/attempts/{draft}/submit", {"answers": answer_list()}),
@@ -256,7 +256,7 @@ def test_without_an_evaluation_an_attempt_stays_in_progress(
 
 def test_every_kind_of_character_is_stored_unchanged(ada: Caller) -> None:
     result = "Ursache → Wirkung? Größe ≠ Güte; 因果関係ではない 🌊 e\u0301"
-    attempt = ada.submitted({**ANSWERS, "q1": result})
+    attempt = ada.submit_attempt({**ANSWERS, "q1": result})
     assert ada.get(f"/attempts/{attempt['attemptId']}").json()["answers"][0]["answer"] == result
     broken = '{"scenarioId": "late-ferry", "answers": [{"questionId": "q1", "answer": "half \\ud83c a letter"}]}'
     assert ada.client.post("/attempts", content=broken).status_code == 400

@@ -30,7 +30,7 @@ def test_the_latest_profile_follows_every_submission_and_covers_all_attempts(
     assert ada.get("/users/ada/profile").status_code == 404
     for number in range(12):
         clock.advance(60)
-        ada.submitted(LONGER if number % 3 else ANSWERS)
+        ada.submit_attempt(LONGER if number % 3 else ANSWERS)
     assert stage.follow() == 12
     profile = ada.get("/users/ada/profile").json()
     page = stage.service.submitted_attempts("ada", 100, None)
@@ -46,7 +46,7 @@ def test_the_latest_profile_follows_every_submission_and_covers_all_attempts(
 def test_improvements_and_trends_follow_the_scores(stage: Stage, ada: Caller, clock: ManualClock) -> None:
     for number in range(8):
         clock.advance(60)
-        ada.submitted(ANSWERS if number < 4 else LONGER)
+        ada.submit_attempt(ANSWERS if number < 4 else LONGER)
     stage.follow()
     profile = ada.get("/users/ada/profile").json()
     assert len(profile["improvements"]) == 3
@@ -60,7 +60,7 @@ def test_improvements_and_trends_follow_the_scores(stage: Stage, ada: Caller, cl
 def test_the_history_is_paged_newest_first_without_gaps(stage: Stage, ada: Caller, clock: ManualClock) -> None:
     for _ in range(5):
         clock.advance(60)
-        ada.submitted()
+        ada.submit_attempt()
     stage.follow()
     counts: list[int] = []
     token = None
@@ -76,7 +76,7 @@ def test_the_history_is_paged_newest_first_without_gaps(stage: Stage, ada: Calle
 
 @pytest.mark.parametrize("path", ["profile", "profiles", "progress", "progress?format=png"])
 def test_only_the_owner_reads_a_profile(stage: Stage, ada: Caller, path: str) -> None:
-    ada.submitted()
+    ada.submit_attempt()
     stage.follow()
     assert ada.get(f"/users/ada/{path}").status_code == 200
     assert stage.person("bob").get(f"/users/ada/{path}").status_code == 403
@@ -86,7 +86,7 @@ def test_only_the_owner_reads_a_profile(stage: Stage, ada: Caller, path: str) ->
 @pytest.mark.parametrize("subject", ["us-east-1:7f0c", "google/7f0c", "a/profile", "auth0|7f0c?#%2F", "Jürgen Ö. 因果"])
 def test_a_user_with_any_id_reads_the_own_profile(stage: Stage, subject: str) -> None:
     user = stage.person(subject)
-    user.submitted()
+    user.submit_attempt()
     assert stage.follow() == 1
     own = f"/users/{quote(subject, safe='')}"
     assert user.get(f"{own}/profile").json()["userId"] == subject
@@ -106,7 +106,7 @@ def test_drafts_and_abandoned_attempts_create_no_profile(stage: Stage, ada: Call
 def test_progress_is_drawn_as_text_and_as_an_image(stage: Stage, ada: Caller, clock: ManualClock) -> None:
     for _ in range(3):
         clock.advance(60)
-        ada.submitted()
+        ada.submit_attempt()
     stage.follow()
     text = ada.get("/users/ada/progress")
     assert text.headers["content-type"].startswith("text/plain")
@@ -121,7 +121,7 @@ def test_progress_is_drawn_as_text_and_as_an_image(stage: Stage, ada: Caller, cl
 def test_a_missing_image_library_is_reported_with_a_fix(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ada.submitted()
+    ada.submit_attempt()
     stage.follow()
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     refused = ada.get("/users/ada/progress", format="png")
@@ -140,7 +140,7 @@ def test_an_unreadable_profile_is_reported(stage: Stage, ada: Caller, dimensions
 
 
 def test_a_list_reports_the_number_of_omitted_profiles(stage: Stage, ada: Caller) -> None:
-    ada.submitted()
+    ada.submit_attempt()
     stage.follow()
     sound = ada.get("/users/ada/profiles")
     assert "unreadable" not in sound.json()

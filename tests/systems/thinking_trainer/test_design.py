@@ -192,10 +192,10 @@ def test_a_submission_costs_the_units_that_the_design_predicts(recorded: tuple[S
     long = completed(1)
     answer = long.answers[0].model_copy(update={"answer": "word " * 1300, "word_count": 1300})
     result = metered.run(design.start_attempt(to_stored(long.model_copy(update={"answers": (answer,)}))))
-    (_, written) = used.pop()
-    assert written["Table"]["CapacityUnits"] == 8
-    assert written["GlobalSecondaryIndexes"]["UserAttempts"]["CapacityUnits"] == 8
-    assert set(written["GlobalSecondaryIndexes"]) == {"UserAttempts"}
+    (_, usage) = used.pop()
+    assert usage["Table"]["CapacityUnits"] == 8
+    assert usage["GlobalSecondaryIndexes"]["UserAttempts"]["CapacityUnits"] == 8
+    assert set(usage["GlobalSecondaryIndexes"]) == {"UserAttempts"}
     used.clear()
     assert ProfileConsumer(metered, service.clock).add(result)
     ledger, noted = used
@@ -208,14 +208,14 @@ def test_a_submission_costs_the_units_that_the_design_predicts(recorded: tuple[S
 
 
 def test_the_monthly_cost_is_under_ten_dollars_and_the_sum_of_its_parts() -> None:
-    result = units.month()
+    result = units.monthly_estimate()
     assert result.total == pytest.approx(sum(units.lines_of(result).values()))
     assert result.total < 10
 
 
 def test_costs_stated_in_the_document_are_recomputed_from_its_figures() -> None:
     """10,000 submissions of 8 KB, their index entries, a snapshot and ten attempts read for each."""
-    result = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
+    result = {pattern.name: pattern for pattern in units.monthly_estimate(Design.load(str(units.AS_WRITTEN))).patterns}
     assert result["submit"].calls == pytest.approx(10_000)
     assert result["submit"].expected.units.total_write == 16
     assert result["submit"].requests == pytest.approx(10_000 * 16 * 0.625e-6)
@@ -224,11 +224,11 @@ def test_costs_stated_in_the_document_are_recomputed_from_its_figures() -> None:
 
 
 def test_costs_omitted_from_the_document_exceed_the_stated_ones() -> None:
-    result = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
+    result = {pattern.name: pattern for pattern in units.monthly_estimate(Design.load(str(units.AS_WRITTEN))).patterns}
     submit = result["submit"].expected.units
     counted = result["submit"].requests * submit.write / submit.total_write
     of_indexes = result["submit"].requests - counted
-    scenarios = units.table_of(units.month(), "Scenarios")
+    scenarios = units.table_of(units.monthly_estimate(), "Scenarios")
     fixed = sum(part.provisioned for part in scenarios.parts)
     left_out = of_indexes + result["write_profile"].requests + result["recent_attempts"].requests + fixed
     assert (round(counted, 2), round(of_indexes, 2), round(fixed, 2)) == (0.05, 0.05, 4.27)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from tests.systems.served_engine import ServedEngine, connected
 from tests.systems.thinking_trainer.builders import NOON, USER, completed
-from tests.systems.thinking_trainer.deliveries import due, raw_snapshots, stored_profiles, written
-from tests.systems.thinking_trainer.stage import Refusing
+from tests.systems.thinking_trainer.deliveries import expected_profiles, raw_snapshots, store_attempts, stored_profiles
+from tests.systems.thinking_trainer.stage import RejectingDestination
 
 from keyplan import Inserted
 from keyplan.client.connection import Connection
@@ -65,13 +65,13 @@ def test_racing_handlers_create_the_same_snapshots_in_any_order(order: list[int]
         Engine.memory(clock=clock, faults=faults, ttl_sweep_s=None) as engine,
         connected(engine, clock, attempts=PATIENT) as connection,
     ):
-        stored = written(connection, ATTEMPTS)
+        stored = store_attempts(connection, ATTEMPTS)
         profiler = ProfileConsumer(connection, clock)
         with ThreadPoolExecutor(workers) as pool:
             outcomes = list(pool.map(lambda number: profiler.add(stored[number]), order))
         assert sum(outcomes) == len(ATTEMPTS)
         clock.advance(7200)  # reads are current again
-        assert stored_profiles(connection) == due(ATTEMPTS)
+        assert stored_profiles(connection) == expected_profiles(ATTEMPTS)
         ledger = connection.run(design.ledger_of(USER))
         assert ledger is not None
         assert ledger.attempt_count == len(ATTEMPTS)
@@ -103,18 +103,18 @@ def test_a_repeated_reordered_and_replayed_stream_creates_the_same_snapshots(
         connected(engine, clock, attempts=PATIENT) as connection,
     ):
         waiting = [ATTEMPTS[number] for number in order]
-        written(connection, [])
+        store_attempts(connection, [])
         first = runner(connection, clock, Path(folder) / "first.json")
         for number, (step, count) in enumerate(steps):
             if step == "submit":
-                written(connection, [waiting.pop() for _ in range(min(count, len(waiting)))])
+                store_attempts(connection, [waiting.pop() for _ in range(min(count, len(waiting)))])
             elif step == "deliver":
                 first.run_once(limit=count)
             else:  # a separate reader starts with the oldest record, and disappears in the middle
                 runner(connection, clock, Path(folder) / f"{number}.json").run_once(limit=count)
-        written(connection, waiting)
+        store_attempts(connection, waiting)
         deliver_all(first, clock)
-        assert stored_profiles(connection) == due(ATTEMPTS)
+        assert stored_profiles(connection) == expected_profiles(ATTEMPTS)
         before = raw_snapshots(connection)
         deliver_all(runner(connection, clock, Path(folder) / "last.json"), clock)
         assert raw_snapshots(connection) == before
@@ -123,7 +123,8 @@ def test_a_repeated_reordered_and_replayed_stream_creates_the_same_snapshots(
 def runner(connection: Connection, clock: ManualClock, checkpoints: Path) -> Runner:
     return Runner(
         connection, design.attempts, checkpoints=FileCheckpoints(checkpoints), clock=clock,
-        destinations={"unprofiled": Refusing()}, handlers={design.follow: ProfileConsumer(connection, clock).follow},
+        destinations={"unprofiled": RejectingDestination()},
+        handlers={design.follow: ProfileConsumer(connection, clock).follow},
     )  # fmt: skip
 
 
@@ -159,7 +160,7 @@ def test_runners_that_share_the_shards_in_threads_create_the_same_snapshots(
         Engine.memory(clock=clock, faults=faults, stream_shards=3, ttl_sweep_s=None) as engine,
         connected(engine, clock, attempts=PATIENT) as db,
     ):
-        written(db, [ATTEMPTS[number] for number in order[:7]])
+        store_attempts(db, [ATTEMPTS[number] for number in order[:7]])
         runners = [runner(db, clock, Path(folder) / "shared.json") for _ in range(workers)]
 
         def work(which: Runner) -> None:
@@ -167,7 +168,7 @@ def test_runners_that_share_the_shards_in_threads_create_the_same_snapshots(
                 which.run_once()
 
         def submit() -> None:
-            written(db, [ATTEMPTS[number] for number in order[7:]])
+            store_attempts(db, [ATTEMPTS[number] for number in order[7:]])
 
         with ThreadPoolExecutor(workers + 1) as pool:
             for future in [pool.submit(submit), *(pool.submit(work, worker_runner) for worker_runner in runners)]:
@@ -175,11 +176,11 @@ def test_runners_that_share_the_shards_in_threads_create_the_same_snapshots(
         for further in runners[1:]:
             further.close()
         deliver_all(runners[0], clock)
-        assert stored_profiles(db) == due(ATTEMPTS)
+        assert stored_profiles(db) == expected_profiles(ATTEMPTS)
 
 
 def test_only_the_change_to_completed_is_consumed(connection: Connection, clock: ManualClock) -> None:
-    (attempt,) = written(connection, ATTEMPTS[:1])
+    (attempt,) = store_attempts(connection, ATTEMPTS[:1])
     with TemporaryDirectory() as folder:
         following = runner(connection, clock, Path(folder) / "one.json")
         assert following.run_once().delivered == 1
@@ -192,7 +193,7 @@ def test_only_the_change_to_completed_is_consumed(connection: Connection, clock:
 
 
 def test_an_attempt_deleted_before_its_delivery_creates_nothing(connection: Connection) -> None:
-    (attempt,) = written(connection, ATTEMPTS[:1])
+    (attempt,) = store_attempts(connection, ATTEMPTS[:1])
     connection.transport.call("DeleteItem", {"TableName": "Attempts", "Key": {"attemptId": {"S": attempt.attempt_id}}})
     assert ProfileConsumer(connection, connection.context.clock).add(attempt) is False
     assert stored_profiles(connection) == []
@@ -202,18 +203,18 @@ def test_snapshots_are_correct_unless_more_newer_attempts_exist_than_the_ledger_
     connection: Connection,
 ) -> None:
     attempts = varied(MAX_WINDOW_ATTEMPTS + 5)
-    stored = written(connection, attempts)
+    stored = store_attempts(connection, attempts)
     profiler = ProfileConsumer(connection, connection.context.clock)
     spared = MAX_WINDOW_ATTEMPTS - WINDOW
     late, others = stored[4], [*stored[:4], *stored[5:]]
     for attempt in [*others[: 4 + spared], late, *others[4 + spared :]]:
         assert profiler.add(attempt)
-    assert stored_profiles(connection) == due(attempts)
+    assert stored_profiles(connection) == expected_profiles(attempts)
 
 
 def test_an_even_later_attempt_is_counted_and_the_newest_profile_is_correct(connection: Connection) -> None:
     attempts = varied(MAX_WINDOW_ATTEMPTS + 5)
-    stored = written(connection, attempts)
+    stored = store_attempts(connection, attempts)
     profiler = ProfileConsumer(connection, connection.context.clock)
     for attempt in [*stored[1:], stored[0]]:
         assert profiler.add(attempt)
@@ -221,13 +222,13 @@ def test_an_even_later_attempt_is_counted_and_the_newest_profile_is_correct(conn
     ledger = connection.run(design.ledger_of(USER))
     assert ledger is not None
     assert ledger.attempt_count == len(attempts)
-    written(connection, [completed(100, 3)])
+    store_attempts(connection, [completed(100, 3)])
     assert profiler.add(connection.run(design.attempt_by_id(completed(100).attempt_id)) or stored[0])
-    assert stored_profiles(connection)[-1] == due([*attempts, completed(100, 3)])[-1]
+    assert stored_profiles(connection)[-1] == expected_profiles([*attempts, completed(100, 3)])[-1]
 
 
 def test_a_handler_that_always_conflicts_raises_an_error(connection: Connection) -> None:
-    (attempt,) = written(connection, ATTEMPTS[:1])
+    (attempt,) = store_attempts(connection, ATTEMPTS[:1])
 
     class Others(ProfileConsumer):
         def _write(self, attempt: Attempt, ledger: design.StoredLedger | None) -> None:
@@ -243,7 +244,7 @@ def test_a_handler_that_always_conflicts_raises_an_error(connection: Connection)
 def test_a_failing_attempt_goes_to_its_destination_and_others_are_processed(
     connection: Connection, clock: ManualClock, tmp_path: Path
 ) -> None:
-    good, bad = written(connection, ATTEMPTS[:2])
+    good, bad = store_attempts(connection, ATTEMPTS[:2])
     profiler = ProfileConsumer(connection, clock)
 
     def follow(change: Inserted[design.StoredAttempt]) -> None:
@@ -261,4 +262,4 @@ def test_a_failing_attempt_goes_to_its_destination_and_others_are_processed(
     assert (failure.error, failure.attempts) == ("ValueError: it cannot be", 6)
     assert [profile.source_attempt_id for profile in stored_profiles(connection)] == [good.attempt_id]
     assert redrive(design.attempts, [failure], handlers={design.follow: profiler.follow}) == []
-    assert stored_profiles(connection) == due(ATTEMPTS[:2])
+    assert stored_profiles(connection) == expected_profiles(ATTEMPTS[:2])

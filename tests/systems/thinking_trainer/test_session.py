@@ -15,7 +15,7 @@ def test_a_whole_session_works(stage: Stage, ada: Caller, clock: ManualClock) ->
     assert ada.post(f"/attempts/{draft}/submit", {"answers": answer_list()}).status_code == 409
     for _ in range(3):
         clock.advance(5)
-        ada.submitted()
+        ada.submit_attempt()
     assert stage.follow() == 4
     first = ada.get("/attempts", limit=3).json()
     rest = ada.get("/attempts", limit=3, nextToken=first["nextToken"]).json()

@@ -17,9 +17,9 @@ def design() -> Design:
     return Design.load("keyplan_systems.thinking_trainer.design")
 
 
-def month(of: Design | None = None) -> Estimate:
+def monthly_estimate(cost_design: Design | None = None) -> Estimate:
     """Return the estimate that `keyplan price` prints."""
-    return estimate(of or design(), book("us-east-1"))
+    return estimate(cost_design or design(), book("us-east-1"))
 
 
 def table_of(monthly: Estimate, name: str) -> TableCost:
@@ -30,9 +30,9 @@ def table_of(monthly: Estimate, name: str) -> TableCost:
 def lines_of(monthly: Estimate) -> dict[str, float]:
     """Return dollars per month by part; their sum is the monthly cost."""
     attempts, profiles, scenarios = (table_of(monthly, name) for name in ("Attempts", "Profiles", "Scenarios"))
-    own, *indexes = attempts.parts
+    table_part, *indexes = attempts.parts
     return {
-        "Attempts: reads and writes of the table, including ledgers and marks": own.on_demand,
+        "Attempts: reads and writes of the table, including ledgers and marks": table_part.on_demand,
         "Attempts: the three indexes": sum(part.on_demand for part in indexes),
         "Profiles: reads and writes of snapshots": profiles.requests,
         "Scenarios: provisioned capacity of the table (5 RCU, 1 WCU)": scenarios.parts[0].provisioned,
@@ -47,6 +47,6 @@ def lines_of(monthly: Estimate) -> dict[str, float]:
 
 def table() -> str:
     """Return the monthly cost as Markdown."""
-    result = month()
+    result = monthly_estimate()
     lines = [[name, f"{abs(round(dollars, 2)):.2f}"] for name, dollars in lines_of(result).items()]
     return rows(["Part", "$ per month"], [*lines, ["Total", f"{result.total:.2f}"]]) + "\n"

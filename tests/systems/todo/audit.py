@@ -35,7 +35,7 @@ from keyplan_systems.todo.feed import Feed
 from keyplan_systems.todo.lake.lake import Lake
 
 THREADS = 8
-LITTLE, LONGEST_S = 10, 60
+MIN_CHANGES, MAX_EXTRA_S = 10, 60
 """Tasks and changes that an audit requires even on a slow machine, and its timeout for them."""
 
 
@@ -44,7 +44,7 @@ def counting_faults(connection: Connection) -> Counter[str]:
     faults: Counter[str] = Counter()
     call = connection._call
 
-    def counted(operation: str, request: dict[str, Any]) -> Any:
+    def counting_call(operation: str, request: dict[str, Any]) -> Any:
         try:
             return call(operation, request)
         except ServiceError as error:
@@ -52,26 +52,26 @@ def counting_faults(connection: Connection) -> Counter[str]:
             faults.update(reasons or {error.code})
             raise
 
-    connection._call = counted
+    connection._call = counting_call
     return faults
 
 
 def audit(
-    stage: Stage, seconds: float, *, doubled: bool, seed: int = 1, enough: Callable[[], bool] = lambda: True
+    stage: Stage, seconds: float, *, doubled: bool, seed: int = 1, is_enough: Callable[[], bool] = lambda: True
 ) -> Auditor:
     """Send traffic for a duration and a minimum amount, then compare the table with acknowledged results.
 
-    `enough`: an additional condition for its end.
+    `is_enough`: an additional condition for its end.
     """
     auditor, end_s = Auditor(), time.monotonic() + seconds
 
     def is_over() -> bool:
         left_s = end_s - time.monotonic()
-        return left_s < 0 and ((auditor.has_seen(LITTLE) and enough()) or left_s < -LONGEST_S)
+        return left_s < 0 and ((auditor.has_recorded(MIN_CHANGES) and is_enough()) or left_s < -MAX_EXTRA_S)
 
     errors: list[BaseException] = []
 
-    def work(number: int) -> None:
+    def run_traffic(number: int) -> None:
         pool = ThreadPoolExecutor(1) if doubled else None
         callers = [stage.person(name) for name in NAMES]
         try:
@@ -82,7 +82,7 @@ def audit(
             if pool is not None:
                 pool.shutdown()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+    threads = [threading.Thread(target=run_traffic, args=(number,)) for number in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -111,7 +111,7 @@ SLOW_UNITS = 350
 """Units per second of table and indexes in audits with faults: less than the traffic needs."""
 
 
-def throttled(engine: Engine | ServedEngine) -> None:
+def throttle(engine: Engine | ServedEngine) -> None:
     """Limit the table's capacity, so that traffic is throttled."""
     units = {"ReadCapacityUnits": SLOW_UNITS * 4, "WriteCapacityUnits": SLOW_UNITS}
     indexes = [{"Update": {"IndexName": f"GSI{n}", "ProvisionedThroughput": units}} for n in range(1, 5)]
@@ -127,7 +127,7 @@ def throttled(engine: Engine | ServedEngine) -> None:
 
 
 @contextmanager
-def fed(connection: Connection, clock: SystemClock, folder: Path) -> Iterator[None]:
+def feed_running(connection: Connection, clock: SystemClock, folder: Path) -> Iterator[None]:
     """Run a feed on the stream during the block; at the end the lake must have the table's totals."""
     lake, stop, errors = Lake.open(folder / "lake", clock=clock), threading.Event(), list[BaseException]()
     feed = Feed(connection, lake, clock=clock)
@@ -155,14 +155,14 @@ def fed(connection: Connection, clock: SystemClock, folder: Path) -> Iterator[No
 def database(folder: Path, clock: SystemClock, *, faults: bool, http: bool) -> Iterator[Engine | ServedEngine]:
     """Yield a new database in a folder: in this process with faults, or served."""
     if http and not faults:
-        with served(folder) as elsewhere:
-            yield elsewhere
+        with served(folder) as endpoint:
+            yield endpoint
         return
-    trouble = FAULTS if faults else None
-    with Engine.open(folder / "todo.db", clock=clock, faults=trouble, stream_shards=2) as engine:
+    injected_faults = FAULTS if faults else None
+    with Engine.open(folder / "todo.db", clock=clock, faults=injected_faults, stream_shards=2) as engine:
         if http:
-            with ThreadedServer(engine) as server, closing(ServedEngine(server.url)) as elsewhere:
-                yield elsewhere
+            with ThreadedServer(engine) as server, closing(ServedEngine(server.url)) as endpoint:
+                yield endpoint
         else:
             yield engine
 
@@ -180,14 +180,14 @@ def run(
         connection = stack.enter_context(connected(engine, clock, attempts=20))
         stage = stack.enter_context(staged(connection, clock, folder / "keys"))
         if faults:
-            throttled(engine)
+            throttle(engine)
         met_faults = counting_faults(connection)
 
-        def has_met() -> bool:
+        def has_met_faults() -> bool:
             return not faults or met_faults["TransactionConflict"] + met_faults["ProvisionedThroughputExceeded"] > 0
 
-        with fed(connection, clock, folder):
-            auditor = audit(stage, seconds, doubled=doubled, enough=has_met)
+        with feed_running(connection, clock, folder):
+            auditor = audit(stage, seconds, doubled=doubled, is_enough=has_met_faults)
             if faults:
                 # Lagging changes are applied at the next call after they are due, and may be read stale for a while.
                 time.sleep(FAULTS.lag_range[1])
@@ -208,7 +208,7 @@ def main() -> None:
     print(f"{seconds:g} s, {THREADS} threads, answers: {dict(sorted(auditor.answers.items()))}")
     print(
         f"tasks made {len(tasks)}, changed {sum(len(task.changes) for task in tasks)}, in bulk"
-        f" {sum(len(task.unseen) for task in tasks)}, deleted"
+        f" {sum(len(task.bulk_statuses) for task in tasks)}, deleted"
         f" {sum(task.deletions for task in tasks)}; lost or doubled: 0"
     )
     print(f"met on the way: {dict(sorted(faults.items()))}")

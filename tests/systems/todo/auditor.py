@@ -29,7 +29,7 @@ class History:
     created: dict[str, Any]
     changes: list[tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=list)
     """Requested changes, and the task as it was answered."""
-    unseen: list[str] = field(default_factory=list)
+    bulk_statuses: list[str] = field(default_factory=list)
     """Statuses set in bulk, whose answers do not contain the task."""
     deletions: int = 0
 
@@ -42,7 +42,7 @@ class Auditor:
         self.histories: dict[str, History] = {}
         self._updated: list[tuple[str, str]] = []
         """Tasks and their statuses set in bulk: possibly recorded before the answer that they were created."""
-        self._gone: Counter[str] = Counter()
+        self._deletion_counts: Counter[str] = Counter()
         """Deleted tasks, and how often each was deleted."""
         self.answers: Counter[str] = Counter()
         self.complaints: list[str] = []
@@ -53,17 +53,17 @@ class Auditor:
             return [
                 task_id
                 for task_id, history in self.histories.items()
-                if history.user == user and task_id not in self._gone
+                if history.user == user and task_id not in self._deletion_counts
             ]
 
-    def created(self, user: str, task: dict[str, Any]) -> None:
+    def record_created(self, user: str, task: dict[str, Any]) -> None:
         """Record a created task."""
         with self.lock:
             if task["task_id"] in self.histories:
                 self.complaints.append(f"{task['task_id']} was created twice")
             self.histories[task["task_id"]] = History(user, task)
 
-    def changed(self, request: dict[str, Any], task: dict[str, Any]) -> None:
+    def record_changed(self, request: dict[str, Any], task: dict[str, Any]) -> None:
         """Record a changed task."""
         with self.lock:
             self.histories[task["task_id"]].changes.append((request, task))
@@ -75,14 +75,14 @@ class Auditor:
                 if result["outcome"] == "updated":
                     self._updated.append((result["task_id"], status))
                 elif result["outcome"] == "deleted":
-                    self._gone[result["task_id"]] += 1
+                    self._deletion_counts[result["task_id"]] += 1
 
-    def deleted(self, task_id: str) -> None:
+    def record_deleted(self, task_id: str) -> None:
         """Record a deleted task."""
         with self.lock:
-            self._gone[task_id] += 1
+            self._deletion_counts[task_id] += 1
 
-    def has_seen(self, count: int) -> bool:
+    def has_recorded(self, count: int) -> bool:
         """Return True if this number of tasks were created, and of changes made."""
         with self.lock:
             changes = sum(len(history.changes) for history in self.histories.values())
@@ -92,32 +92,32 @@ class Auditor:
 
     def verify(self, connection: Connection) -> None:
         """Compare the table with the model. Raises AssertionError with the first contradictions."""
-        touched = {task_id for task_id, _ in self._updated} | set(self._gone)
+        touched = {task_id for task_id, _ in self._updated} | set(self._deletion_counts)
         self.complaints += [
             f"{touched_id} was changed without an acknowledged request" for touched_id in touched - set(self.histories)
         ]
         assert not self.complaints, "\n".join(self.complaints[:20])
         for task_id, status in self._updated:
-            self.histories[task_id].unseen.append(status)
-        for task_id, times in self._gone.items():
+            self.histories[task_id].bulk_statuses.append(status)
+        for task_id, times in self._deletion_counts.items():
             self.histories[task_id].deletions = times
         # By user, because these reads are consistent: a scan may be stale.
         stored = {task.task_id: task for name in NAMES for task in connection.all(design.every_task_of_user(name))}
         for task_id, history in self.histories.items():
-            self._chain(task_id, history)
-            self._end(task_id, history, stored.pop(task_id, None))
+            self._check_versions(task_id, history)
+            self._check_final_state(task_id, history, stored.pop(task_id, None))
         self.complaints += [
             f"{task_id} ({task.title}) exists without an acknowledged request" for task_id, task in stored.items()
         ]
         assert not self.complaints, "\n".join(self.complaints[:20])
 
-    def _chain(self, task_id: str, history: History) -> None:
+    def _check_versions(self, task_id: str, history: History) -> None:
         result = {task["version"]: (change, task) for change, task in history.changes}
         if len(result) != len(history.changes) or 1 in result:
             self.complaints.append(f"{task_id}: a version was acknowledged twice: an update was lost")
-        last = 1 + len(history.changes) + len(history.unseen)
-        holes = [version for version in range(2, last + 1) if version not in result]
-        if len(holes) != len(history.unseen) or any(version > last for version in result):
+        last = 1 + len(history.changes) + len(history.bulk_statuses)
+        missing_versions = [version for version in range(2, last + 1) if version not in result]
+        if len(missing_versions) != len(history.bulk_statuses) or any(version > last for version in result):
             self.complaints.append(
                 f"{task_id}: versions {sorted(result)} of 1 to {last}: an effect came twice or was lost"
             )
@@ -133,7 +133,7 @@ class Auditor:
                     self.complaints.append(f"{task_id}: version {version} is {task}, and should be {expected}")
             before = task
 
-    def _end(self, task_id: str, history: History, task: Any) -> None:
+    def _check_final_state(self, task_id: str, history: History, task: Any) -> None:
         if history.deletions > 1:
             self.complaints.append(f"{task_id} was deleted {history.deletions} times")
         if (task is None) != bool(history.deletions):
@@ -142,7 +142,7 @@ class Auditor:
             )
         if task is None:
             return
-        last = 1 + len(history.changes) + len(history.unseen)
+        last = 1 + len(history.changes) + len(history.bulk_statuses)
         if task.version != last:
             self.complaints.append(f"{task_id} has version {task.version}, and {last} were acknowledged")
         if (task.status.value == "completed") != (task.completed_at is not None):

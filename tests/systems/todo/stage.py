@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.systems.app_clients import AppClients, well
+from tests.systems.app_clients import AppClients, passing_check
 
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
@@ -79,5 +79,5 @@ def staged(connection: Connection, clock: Clock, folder: Path, policy: Policy | 
     connection.create_tables(table)
     service = Service.from_connection(connection, clock, policy)
     stage = Stage(clock=clock, key=development_key(folder), audience=AUDIENCE, connection=connection, service=service)
-    with stage.serve(application(service, stage.verifier, clock, {"table": well})):
+    with stage.serve(application(service, stage.verifier, clock, {"table": passing_check})):
         yield stage

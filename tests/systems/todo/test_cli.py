@@ -27,11 +27,11 @@ from keyplan_systems.todo.service import Service
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield a table with the sample, behind an endpoint."""
     clock = SystemClock()
-    with served(tmp_path_factory.mktemp("served")) as elsewhere:
-        with elsewhere.connect(clock=clock) as connection:
+    with served(tmp_path_factory.mktemp("served")) as endpoint:
+        with endpoint.connect(clock=clock) as connection:
             connection.create_tables(table)
             load_sample(Service.from_connection(connection, clock), clock)
-        yield elsewhere.url
+        yield endpoint.url
 
 
 def run(*words: str) -> tuple[int, str]:

@@ -12,7 +12,7 @@ import pytest
 from tests.systems.served_engine import ServedEngine, served
 from tests.systems.todo.lake.queries import rows
 from tests.systems.todo.totals import assert_same
-from tests.systems.todo.town import Town
+from tests.systems.todo.town import RandomUsers
 
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
@@ -38,8 +38,8 @@ DAY_S = 86_400
 def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | ServedEngine]:
     """Yield an engine in this process with streams of three shards, or an endpoint."""
     if place == "served":
-        with served(tmp_path) as elsewhere:
-            yield elsewhere
+        with served(tmp_path) as endpoint:
+            yield endpoint
     else:
         with Engine.memory(clock=clock, ttl_sweep_s=None, stream_shards=3) as engine:
             yield engine
@@ -48,7 +48,7 @@ def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | 
 def test_the_lake_follows_the_table_and_contains_no_responses(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock
 ) -> None:
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     for _ in range(4):
         town.write(40)
         feed.run_once()
@@ -63,7 +63,7 @@ def test_the_lake_follows_the_table_and_contains_no_responses(
 def test_changes_count_even_if_the_feeds_clock_is_ahead_of_the_services(
     connection: Connection, lake: Lake, clock: ManualClock
 ) -> None:
-    town, ahead = Town(connection, clock, 1), ManualClock(clock.now() + 60)
+    town, ahead = RandomUsers(connection, clock, 1), ManualClock(clock.now() + 60)
     town.write(10)
     feed = Feed(connection, lake, clock=ahead)
     feed.catch_up()
@@ -77,7 +77,7 @@ def test_a_full_read_undone_by_another_feed_is_repeated(
 ) -> None:
     """Two feeds read the table at once: the one that started first finishes while the other still reads."""
     monkeypatch.setattr(refresh, "_ITEMS_PER_FILE", 1)
-    Town(connection, clock, 1).write(10)
+    RandomUsers(connection, clock, 1).write(10)
     first = Feed(connection, lake, clock=ManualClock(clock.now() - 1))
     second = Feed(connection, lake, clock=clock)
     all_items, readings = Feed._all_items, list[Feed]()
@@ -99,7 +99,7 @@ def test_a_full_read_undone_by_another_feed_is_repeated(
 def test_a_table_older_than_its_stream_is_read_first(
     connection: Connection, lake: Lake, clock: ManualClock, engine: Engine
 ) -> None:
-    Town(connection, clock, 1).write(50)
+    RandomUsers(connection, clock, 1).write(50)
     clock.advance(2 * DAY_S)
     engine.trim_streams()
     Feed(connection, lake, clock=clock).run_once()
@@ -111,7 +111,7 @@ def test_a_table_older_than_its_stream_is_read_first(
 def test_a_feed_that_was_away_for_more_than_a_day_catches_up_by_a_full_read(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     town.write(60)
     feed.run_once()
     town.write(60)
@@ -131,7 +131,7 @@ def test_a_feed_that_was_away_for_more_than_a_day_catches_up_by_a_full_read(
 def test_a_stream_enabled_again_is_followed(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     town.write(30)
     feed.run_once()
     name = {"TableName": "todo-app-data"}
@@ -149,7 +149,7 @@ def test_a_stream_enabled_again_is_followed(
 def test_changes_in_lost_shards_are_recovered_by_a_full_read(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
-    town, name = Town(connection, clock, 1), {"TableName": "todo-app-data"}
+    town, name = RandomUsers(connection, clock, 1), {"TableName": "todo-app-data"}
     town.write(30)
     feed.run_once()
     feed.close()
@@ -191,7 +191,7 @@ def test_expired_tasks_are_archived_and_deleted_ones_deleted(
 def test_records_that_could_not_be_stored_are_read_again(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    town, write, attempts = Town(connection, clock, 1), lake.bronze.write, list[int]()
+    town, write, attempts = RandomUsers(connection, clock, 1), lake.bronze.write, list[int]()
 
     def full_at_first(records: Any, **options: Any) -> Any:
         attempts.append(len(records))
@@ -216,7 +216,7 @@ def test_two_feeds_that_share_checkpoints_share_the_work(
     first, second = (
         Feed(connection, lake, clock=clock, checkpoints=checkpoints, runner=name) for name in ("one", "other")
     )
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     town.write(50)
     assert first.run_once() > 0
     assert second.run_once() == 0
@@ -234,7 +234,7 @@ def test_two_feeds_that_share_checkpoints_share_the_work(
 def test_a_second_lake_and_a_recreated_one_start_from_the_beginning(
     connection: Connection, lake: Lake, clock: ManualClock, tmp_path: Path
 ) -> None:
-    Town(connection, clock, 1).write(30)
+    RandomUsers(connection, clock, 1).write(30)
     Feed(connection, lake, clock=clock).run_once()
     second = Lake.open(tmp_path / "second", clock=clock)
     Feed(connection, second, clock=clock).run_once()
@@ -253,7 +253,7 @@ def test_two_independent_feeds_store_everything_once(
         Feed(connection, lake, clock=clock, checkpoints=FileCheckpoints(tmp_path / f"{number}.json"))
         for number in range(2)
     ]
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     for _ in range(3):
         town.write(30)
         for feed in feeds:
@@ -267,7 +267,7 @@ def test_two_independent_feeds_store_everything_once(
 def test_a_record_rejected_by_the_lake_goes_to_the_failure_destination(
     connection: Connection, lake: Lake, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     town.write(10)
     result = feeds.delivered_record
     broken = "u1-0"

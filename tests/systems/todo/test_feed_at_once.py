@@ -13,7 +13,7 @@ import pytest
 from tests.systems.served_engine import ServedEngine, connected, served
 from tests.systems.todo.lake.queries import rows
 from tests.systems.todo.totals import assert_same
-from tests.systems.todo.town import Town
+from tests.systems.todo.town import RandomUsers
 
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
@@ -74,7 +74,7 @@ def check_a_crew(engine: Engine | ServedEngine, clock: SystemClock, folder: Path
         connection.create_tables(table)
         lake, crew = Lake.open(folder / "lake", clock=clock), Crew()
         feeds = [Feed(connection, lake, clock=clock, lease_s=0.2) for _ in range(2)]
-        writers = [crew.idempotency(partial(Town(connection, clock, seed).write, writes)) for seed in range(3)]
+        writers = [crew.idempotency(partial(RandomUsers(connection, clock, seed).write, writes)) for seed in range(3)]
         crew.end(writers, [*(crew.again(feed.run_once) for feed in feeds), crew.again(LakeMaintenance(lake).run_once)])
         for feed in feeds:
             feed.close()
@@ -125,12 +125,12 @@ with keyplan.connect(sys.argv[1], clock=clock) as connection:
 def test_a_consumer_killed_between_storing_and_its_checkpoint_loses_and_duplicates_nothing(
     clock: SystemClock, tmp_path: Path
 ) -> None:
-    with served(tmp_path) as elsewhere, elsewhere.connect(clock=clock) as connection:
+    with served(tmp_path) as endpoint, endpoint.connect(clock=clock) as connection:
         connection.create_tables(table)
-        Town(connection, clock, 3).write(30)
+        RandomUsers(connection, clock, 3).write(30)
         lake = Lake.open(tmp_path / "lake")
         for after, code in ((1, -9), (3, -9), (10_000, 0)):
-            command = [sys.executable, "-c", CONSUMER, elsewhere.url, str(tmp_path / "lake"), str(after)]
+            command = [sys.executable, "-c", CONSUMER, endpoint.url, str(tmp_path / "lake"), str(after)]
             assert subprocess.run(command, check=False).returncode == code
         assert_same(connection, lake)
         stored = rows(lake, "SELECT count(*) AS n, count(DISTINCT sequence) AS known FROM bronze.events")

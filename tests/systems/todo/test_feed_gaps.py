@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.systems.served_engine import ServedEngine
 from tests.systems.todo.totals import assert_same
-from tests.systems.todo.town import Town
+from tests.systems.todo.town import RandomUsers
 
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
@@ -31,7 +31,7 @@ ON = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 def test_changes_while_the_stream_was_disabled_are_recovered_by_a_full_read(
     followed: bool, connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     town.write(30)
     feed.run_once()
     town.write(30)
@@ -55,7 +55,7 @@ def test_changes_while_the_stream_was_disabled_are_recovered_by_a_full_read(
 def test_a_recent_export_does_not_cover_later_changes_while_the_stream_was_disabled(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | ServedEngine
 ) -> None:
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     town.write(30)
     feed.run_once()
     clock.advance(60)
@@ -75,7 +75,7 @@ def test_a_shard_missing_from_an_older_list_is_still_read(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another feed has found it, read some of it and released it since that list was read."""
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     town.write(10)
     feed.run_once()
     feed.close()
@@ -101,7 +101,7 @@ def test_a_failed_full_read_after_a_gap_is_repeated(
     engine: Engine,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     town.write(30)
     feed.run_once()
     town.write(30)
@@ -126,7 +126,7 @@ def test_records_trimmed_from_an_unread_shard_are_recovered(
     closed: bool, connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
     """Its reader has no position in it that could be lost."""
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     feed.run_once()
     if closed:
         feed.close()
@@ -152,7 +152,7 @@ def test_a_quiet_shard_is_not_a_gap(connection: Connection, lake: Lake, feed: Fe
         clock.advance(DAY_S / 2)
         feed.run_once()
         feed.close()
-    Town(connection, clock, 1).write(10)
+    RandomUsers(connection, clock, 1).write(10)
     feed.run_once()
     assert_same(connection, lake)
     assert len(lake.snapshot.baselines) == readings
@@ -162,7 +162,7 @@ def test_a_quiet_shard_is_not_a_gap(connection: Connection, lake: Lake, feed: Fe
 def test_the_gap_of_a_stream_disabled_until_its_checkpoints_expired_is_recovered(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
-    town = Town(connection, clock, 1)
+    town = RandomUsers(connection, clock, 1)
     town.write(30)
     feed.run_once()
     engine.call("UpdateTable", {**TABLE, "StreamSpecification": OFF})

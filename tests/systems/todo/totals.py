@@ -13,8 +13,8 @@ from keyplan_systems.todo.lake.lake import Lake
 def totals_of_table(connection: Connection) -> dict[str, dict[str, int]]:
     results: dict[str, dict[str, int]] = {user.user_id: {} for user in connection.iterate(design.all_users())}
     for task in connection.iterate(design.all_tasks()):
-        of_user = results.setdefault(task.user_id, {})
-        of_user[task.status.value] = of_user.get(task.status.value, 0) + 1
+        counts = results.setdefault(task.user_id, {})
+        counts[task.status.value] = counts.get(task.status.value, 0) + 1
     return results
 
 
@@ -26,7 +26,7 @@ def totals_of_lake(lake: Lake) -> dict[str, dict[str, int]]:
 
 def assert_same(connection: Connection, lake: Lake) -> None:
     lake.refresh()
-    table_says = totals_of_table(connection)
-    assert totals_of_lake(lake) == table_says
-    tasks = sum(sum(counts.values()) for counts in table_says.values())
-    assert rows(lake, "SELECT users, tasks FROM gold.kpis") == [{"users": len(table_says), "tasks": tasks}]
+    table_totals = totals_of_table(connection)
+    assert totals_of_lake(lake) == table_totals
+    tasks = sum(sum(counts.values()) for counts in table_totals.values())
+    assert rows(lake, "SELECT users, tasks FROM gold.kpis") == [{"users": len(table_totals), "tasks": tasks}]

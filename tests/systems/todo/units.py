@@ -29,7 +29,7 @@ def units_text(meter: Metered) -> str:
     return " + ".join(parts) or "0"
 
 
-def filled(connection: Connection) -> None:
+def fill(connection: Connection) -> None:
     """Create the user with the 25 tasks."""
     connection.create_tables(app)
     user = User(user_id="ada", email="ada@example.org", name="ada", created_at=NOW, updated_at=NOW, version=1)
@@ -38,43 +38,43 @@ def filled(connection: Connection) -> None:
         connection.run(design.create_task(task_of(number)))
 
 
-def alone(row: Row) -> str:
+def pattern_units(row: Row) -> str:
     """Return the units of the pattern alone, on a fresh table."""
-    if row.alone is None:
+    if row.call is None:
         return ""
     clock = ManualClock(NOW_S)
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, connected(engine, clock) as below:
-        connection, meter = metered(below)
-        filled(connection)
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, connected(engine, clock) as unmetered:
+        connection, meter = metered(unmetered)
+        fill(connection)
         meter.reset()
-        row.alone(connection)
+        row.call(connection)
     return units_text(meter)
 
 
 @contextmanager
-def asking() -> Iterator[tuple[Stage, Caller, Metered]]:
+def running_api() -> Iterator[tuple[Stage, Caller, Metered]]:
     """Yield the API on a fresh table, the user, and the meter of the table."""
     clock = ManualClock(NOW_S)
     with (
         Engine.memory(clock=clock, ttl_sweep_s=None) as engine,
-        connected(engine, clock) as below,
+        connected(engine, clock) as unmetered,
         tempfile.TemporaryDirectory() as folder,
     ):
-        connection, meter = metered(below)
+        connection, meter = metered(unmetered)
         with staged(connection, clock, Path(folder)) as stage:
-            filled(connection)
+            fill(connection)
             yield stage, stage.person("ada", "administrators"), meter
 
 
-def measured(row: Row, stage: Stage, caller: Caller, meter: Metered) -> str:
+def request_units(row: Row, stage: Stage, caller: Caller, meter: Metered) -> str:
     """Return the units of a request."""
-    if row.asked is None:
+    if row.request is None:
         return ""
     caller = stage.person("bob") if row.pattern == "create_user" else caller
     if row.pattern == "answer_given":
-        row.asked(caller)  # the replay is measured
+        row.request(caller)  # the replay is measured
     meter.reset()
-    row.asked(caller)
+    row.request(caller)
     return units_text(meter)
 
 
@@ -84,13 +84,15 @@ def table() -> str:
         "| Access pattern | Claimed | Pattern | Measured | A request to the API | Remark |",
         "|---|---|---|---|---|---|",
     ]
-    with asking() as (stage, caller, meter):
-        reads = {row.what: measured(row, stage, caller, meter) for row in rows() if not row.writes}
+    with running_api() as (stage, caller, meter):
+        reads = {row.label: request_units(row, stage, caller, meter) for row in rows() if not row.writes}
     for row in rows():
         if row.writes:
-            with asking() as (stage, caller, meter):
-                request = measured(row, stage, caller, meter)
+            with running_api() as (stage, caller, meter):
+                request = request_units(row, stage, caller, meter)
         else:
-            request = reads[row.what]
-        lines.append(f"| {row.what} | {row.claim} | `{row.pattern}` | {alone(row)} | {request} | {row.remark} |")
+            request = reads[row.label]
+        lines.append(
+            f"| {row.label} | {row.claim} | `{row.pattern}` | {pattern_units(row)} | {request} | {row.remark} |"
+        )
     return "\n".join(lines) + "\n"

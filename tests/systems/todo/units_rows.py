@@ -44,11 +44,11 @@ def task_of(number: int, user_id: str = "ada", **values: Any) -> Task:
 class Row:
     """Row of the document's table, and its implementation."""
 
-    what: str
+    label: str
     claim: str
     pattern: str
-    alone: Callable[[Connection], object] | None
-    asked: Callable[[Caller], object] | None
+    call: Callable[[Connection], object] | None
+    request: Callable[[Caller], object] | None
     remark: str
 
     @property

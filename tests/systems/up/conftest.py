@@ -9,6 +9,6 @@ from keyplan_systems.up import registry
 
 
 @pytest.fixture
-def the_shelf(monkeypatch: pytest.MonkeyPatch) -> None:
+def shelf_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "NAMES", ("shelf",))
     monkeypatch.setattr(registry, "load", lambda _name: notes_system.SYSTEM)

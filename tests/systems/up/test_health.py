@@ -17,7 +17,7 @@ from keyplan_systems.up.launch import Settings
 from keyplan_systems.web.health import install_health
 from keyplan_systems.web.system import BuiltSystem, Resources, System, Worker
 
-pytestmark = pytest.mark.usefixtures("the_shelf")
+pytestmark = pytest.mark.usefixtures("shelf_only")
 WELL = {"status": "ok", "done": 0, "failures": 0, "last_error": ""}
 
 

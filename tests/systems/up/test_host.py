@@ -14,7 +14,7 @@ from keyplan_systems.up.launch import Settings
 from keyplan_systems.web.development import DevelopmentKey, development_key, issue_development_token
 from keyplan_systems.web.pages import SECURITY_HEADERS
 
-pytestmark = pytest.mark.usefixtures("the_shelf")
+pytestmark = pytest.mark.usefixtures("shelf_only")
 ISSUER = "https://login.example"
 DESCRIPTIONS = ("/", "/shelf/docs", "/shelf/redoc", "/shelf/openapi.json")
 HEALTH = ("/health", "/health/shelf", "/shelf/health")

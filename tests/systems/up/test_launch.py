@@ -45,7 +45,7 @@ from keyplan_systems.web.secret import SECRET_VARIABLE
 from keyplan_systems.web.server import Running
 from keyplan_systems.web.system import BuiltSystem, DemoStage, Resources, Worker, json_of
 
-pytestmark = pytest.mark.usefixtures("the_shelf")
+pytestmark = pytest.mark.usefixtures("shelf_only")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 from tests.systems import served_engine
-from tests.systems.app_clients import AppClients, well
+from tests.systems.app_clients import AppClients, passing_check
 from tests.systems.served_engine import ServedEngine
 from tests.systems.venue_booking.samples import REQUEST, VENUE
 
@@ -131,7 +131,7 @@ def staged(connection: Connection, clock: Clock, folder: Path, rules: Venue | No
     connection.create_tables(venue)
     service = Service.from_connection(connection, clock, rules or VENUE)
     stage = Stage(clock=clock, key=development_key(folder), audience=AUDIENCE, connection=connection, service=service)
-    with stage.serve(application(service, stage.verifier, clock, {"table": well})):
+    with stage.serve(application(service, stage.verifier, clock, {"table": passing_check})):
         yield stage
 
 

@@ -42,7 +42,7 @@ class House:
         """Return requests and units of a function call."""
         self.counting.reset()
         work()
-        return len(self.counting.sent), self.counting.units
+        return len(self.counting.operations), self.counting.units
 
 
 @contextmanager

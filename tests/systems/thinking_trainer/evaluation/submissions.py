@@ -46,11 +46,11 @@ def reply(score: int = 3, **changes: Any) -> dict[str, Any]:
     }
 
 
-def converse_answer(text: str, stop: str = "end_turn") -> dict[str, Any]:
+def converse_answer(text: str, stop_reason: str = "end_turn") -> dict[str, Any]:
     """Return the answer of Converse around a text."""
     return {
         "output": {"message": {"role": "assistant", "content": [{"text": text}]}},
-        "stopReason": stop,
+        "stopReason": stop_reason,
         "usage": {"inputTokens": 10, "outputTokens": 20, "totalTokens": 30},
         "metrics": {"latencyMs": 5},
     }

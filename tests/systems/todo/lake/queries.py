@@ -24,15 +24,15 @@ def sequences(lake: Lake) -> list[int]:
 
 def silver(lake: Lake) -> dict[str, list[dict[str, Any]]]:
     """Return all of silver, in order."""
-    return _all(lake, "silver", _SILVER)
+    return _tables(lake, "silver", _SILVER)
 
 
 def gold(lake: Lake) -> dict[str, list[dict[str, Any]]]:
     """Return all of gold, in order."""
-    return _all(lake, "gold", GOLD)
+    return _tables(lake, "gold", GOLD)
 
 
-def _all(lake: Lake, schema: str, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+def _tables(lake: Lake, schema: str, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of views by one query, because each query opens its own engine."""
     ordered = ", ".join(f"(SELECT list({n}) FROM (SELECT * FROM {schema}.{n} ORDER BY ALL) {n}) AS {n}" for n in names)
     (row,) = rows(lake, f"SELECT {ordered}")
