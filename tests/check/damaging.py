@@ -99,76 +99,76 @@ TYPES = [
 ]
 
 
-def damaged(source: str, chance: Random) -> str:
+def damaged(source: str, generator: Random) -> str:
     """Return the source of a design, usually with one mistake in it."""
     tree = ast.parse(source)
-    while not chance.choice(_WAYS)(tree, chance):
+    while not generator.choice(_MUTATIONS)(tree, generator):
         pass
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def _expression(texts: list[str], chance: Random) -> ast.expr:
-    return ast.parse(chance.choice(texts), mode="eval").body
+def _expression(texts: list[str], generator: Random) -> ast.expr:
+    return ast.parse(generator.choice(texts), mode="eval").body
 
 
 def _calls(tree: ast.AST) -> list[ast.Call]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and (node.args or node.keywords)]
 
 
-def _other_value(tree: ast.AST, chance: Random) -> bool:
-    call = chance.choice(_calls(tree))
-    place = chance.randrange(len(call.args) + len(call.keywords))
+def _other_value(tree: ast.AST, generator: Random) -> bool:
+    call = generator.choice(_calls(tree))
+    place = generator.randrange(len(call.args) + len(call.keywords))
     if place < len(call.args):
-        call.args[place] = _expression(VALUES, chance)
+        call.args[place] = _expression(VALUES, generator)
     else:
-        call.keywords[place - len(call.args)].value = _expression(VALUES, chance)
+        call.keywords[place - len(call.args)].value = _expression(VALUES, generator)
     return True
 
 
-def _left_out(tree: ast.AST, chance: Random) -> bool:
-    call = chance.choice(_calls(tree))
-    choice = chance.choice([part for part in (call.args, call.keywords) if part])
-    choice.pop(chance.randrange(len(choice)))
+def _omit_argument(tree: ast.AST, generator: Random) -> bool:
+    call = generator.choice(_calls(tree))
+    choice = generator.choice([part for part in (call.args, call.keywords) if part])
+    choice.pop(generator.randrange(len(choice)))
     return True
 
 
-def _swapped(tree: ast.AST, chance: Random) -> bool:
+def _swap_arguments(tree: ast.AST, generator: Random) -> bool:
     keywords = [keyword for call in _calls(tree) for keyword in call.keywords]
     if len(keywords) < 2:
         return False
-    first, second = chance.sample(keywords, 2)
+    first, second = generator.sample(keywords, 2)
     first.value, second.value = second.value, first.value
     return True
 
 
-def _other_type(tree: ast.AST, chance: Random) -> bool:
+def _other_type(tree: ast.AST, generator: Random) -> bool:
     typed = [node for node in ast.walk(tree) if isinstance(node, (ast.AnnAssign, ast.arg)) and node.annotation]
     if typed:
-        chance.choice(typed).annotation = _expression(TYPES, chance)
+        generator.choice(typed).annotation = _expression(TYPES, generator)
     return bool(typed)
 
 
-def _other_text(tree: ast.AST, chance: Random) -> bool:
+def _other_text(tree: ast.AST, generator: Random) -> bool:
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    node = chance.choice(texts)
-    at = chance.randrange(len(str(node.value)) + 1)
-    piece = chance.choice(["{", "}", "#", ":", "é", "{id}", ":010d", ":shard(4)", ":rank(a,b)", ":upper", ""])
-    node.value = f"{str(node.value)[:at]}{piece}{str(node.value)[at + chance.randrange(2) :]}"
+    node = generator.choice(texts)
+    position = generator.randrange(len(str(node.value)) + 1)
+    piece = generator.choice(["{", "}", "#", ":", "é", "{id}", ":010d", ":shard(4)", ":rank(a,b)", ":upper", ""])
+    node.value = f"{str(node.value)[:position]}{piece}{str(node.value)[position + generator.randrange(2) :]}"
     return True
 
 
-def _twice(tree: ast.AST, chance: Random) -> bool:
-    body = chance.choice([body for node in ast.walk(tree) if isinstance(body := getattr(node, "body", None), list)])
-    body.append(deepcopy(chance.choice(body)))
+def _duplicate_statement(tree: ast.AST, generator: Random) -> bool:
+    body = generator.choice([body for node in ast.walk(tree) if isinstance(body := getattr(node, "body", None), list)])
+    body.append(deepcopy(generator.choice(body)))
     return True
 
 
-_WAYS: list[Callable[[ast.AST, Random], bool]] = [
+_MUTATIONS: list[Callable[[ast.AST, Random], bool]] = [
     _other_value,
     _other_value,
-    _left_out,
-    _swapped,
+    _omit_argument,
+    _swap_arguments,
     _other_type,
     _other_text,
-    _twice,
+    _duplicate_statement,
 ]

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 import orjson
-from tests.conformance.runner import NOW, cases_of, tables_of, value_at, written_out
+from tests.conformance.runner import NOW, cases_of, expand, tables_of, value_at
 
 from keyplan.clock import ManualClock
 from keyplan.engine import fsck
@@ -31,8 +31,8 @@ Ask = Callable[[Engine, str, Request], Any]
 
 FOLDERS = {"behaviour": "behaviour/tables.json", "cases": "tables.json", "operations": "operations/tables.json"}
 DAMAGED_PER_STEP = (2, 6)
-MOST_BYTES = 60_000  # larger requests take their time and tell no more
-KEPT_PIECES = 3_000
+MAX_BYTES = 60_000  # larger requests take their time and tell no more
+MAX_PIECES = 3_000
 PIECES: list[Any] = [
     None, True, False, 0, -1, 1, 5, 1.5, 1e308, 2**31, 2**63, 2**64, 10**40, "", "a", "#a", ":a", "x" * 300,
     [], {}, [{}], {"S": ""}, {"S": "a"}, {"S": "a", "N": "1"}, {"N": "abc"}, {"N": "1e126"}, {"N": "-0"}, {"BOOL": 1},
@@ -54,71 +54,71 @@ class FindingError(Exception):
 class Damage:
     """Damages requests, with pieces of those it has seen."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self.chance = chance
+    def __init__(self, generator: random.Random) -> None:
+        self.generator = generator
         self._pieces = list(PIECES)
         self._names = {"TableName"}
 
-    def learn(self, request: Request) -> None:
+    def collect_pieces(self, request: Request) -> None:
         """Keep a piece of a request, and all its names."""
         places = list(_places(request))
         self._names.update(place[-1] for place in places if place and isinstance(place[-1], str))
-        piece = _at(request, self.chance.choice(places))
-        if len(self._pieces) < KEPT_PIECES:
+        piece = _value_at(request, self.generator.choice(places))
+        if len(self._pieces) < MAX_PIECES:
             self._pieces.append(piece)
         else:
-            self._pieces[self.chance.randrange(len(PIECES), KEPT_PIECES)] = piece
+            self._pieces[self.generator.randrange(len(PIECES), MAX_PIECES)] = piece
 
-    def of(self, request: Request) -> Request:
+    def damage(self, request: Request) -> Request:
         """Return a damaged copy."""
         damaged = copy.deepcopy(request)
-        for _ in range(self.chance.choice((1, 1, 1, 2, 3))):
-            place = self.chance.choice(list(_places(damaged)))
+        for _ in range(self.generator.choice((1, 1, 1, 2, 3))):
+            place = self.generator.choice(list(_places(damaged)))
             if place:
-                self._damage(_at(damaged, place[:-1]), place[-1])
+                self._damage(_value_at(damaged, place[:-1]), place[-1])
         return damaged
 
-    def _damage(self, holder: Any, at: Any) -> None:
-        chance, content = self.chance, holder[at]
-        match chance.randrange(8):
+    def _damage(self, holder: Any, name: Any) -> None:
+        generator, content = self.generator, holder[name]
+        match generator.randrange(8):
             case 0 | 1:
-                holder[at] = copy.deepcopy(chance.choice(self._pieces))
+                holder[name] = copy.deepcopy(generator.choice(self._pieces))
             case 2:
-                del holder[at]
+                del holder[name]
             case 3 if isinstance(holder, list):
-                holder.insert(at, copy.deepcopy(content))
+                holder.insert(name, copy.deepcopy(content))
             case 3:
-                holder[self._name()] = holder.pop(at)
+                holder[self._name()] = holder.pop(name)
             case 4 if isinstance(holder, dict):
-                holder[self._name()] = copy.deepcopy(chance.choice(self._pieces))
+                holder[self._name()] = copy.deepcopy(generator.choice(self._pieces))
             case 5 if isinstance(content, str):
-                holder[at] = self._text(content)
+                holder[name] = self._text(content)
             case 6 if isinstance(content, list):
-                holder[at] = content * chance.choice((2, 30))
+                holder[name] = content * generator.choice((2, 30))
             case 7:
-                for _ in range(chance.choice((1, 2, 33))):
-                    content = chance.choice(({"L": [content]}, {"M": {"a": content}}))
-                holder[at] = content
+                for _ in range(generator.choice((1, 2, 33))):
+                    content = generator.choice(({"L": [content]}, {"M": {"a": content}}))
+                holder[name] = content
 
     def _text(self, text: str) -> str:
-        start = self.chance.randrange(len(text) + 1)
-        end = start + self.chance.choice((0, 1, 3))
-        token = self.chance.choice(TOKENS)
-        filling = self.chance.choice((token, f" {token} ", chr(self.chance.randrange(1, 256)), ""))
+        start = self.generator.randrange(len(text) + 1)
+        end = start + self.generator.choice((0, 1, 3))
+        token = self.generator.choice(TOKENS)
+        filling = self.generator.choice((token, f" {token} ", chr(self.generator.randrange(1, 256)), ""))
         return text[:start] + filling + text[end:]
 
     def _name(self) -> str:
-        return self.chance.choice(sorted(self._names))
+        return self.generator.choice(sorted(self._names))
 
 
 def _places(node: Any, place: Place = ()) -> Iterator[Place]:
     yield place
     members = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for at, member in members:
-        yield from _places(member, (*place, at))
+    for name, member in members:
+        yield from _places(member, (*place, name))
 
 
-def _at(node: Any, place: Place) -> Any:
+def _value_at(node: Any, place: Place) -> Any:
     for step in place:
         node = node[step]
     return node
@@ -148,14 +148,14 @@ def play_damaged(case: Request, tables: Request, damage: Damage, ask: Ask) -> Co
             engine.call_wire("CreateTable", copy.deepcopy(tables[name]))
         for step in case["steps"]:
             try:
-                request = written_out(step.get("request", {}), saved)
+                request = expand(step.get("request", {}), saved)
             except KeyError:  # what an earlier step was to keep is not there: it was damaged, too
                 break
-            if len(json.dumps(request)) > MOST_BYTES:
+            if len(json.dumps(request)) > MAX_BYTES:
                 continue
-            damage.learn(request)
-            for sent in [damage.of(request) for _ in range(damage.chance.choice(DAMAGED_PER_STEP))]:
-                codes[_code(engine, step["call"], sent, ask)[0]] += 1
+            damage.collect_pieces(request)
+            for damaged_request in [damage.damage(request) for _ in range(damage.generator.choice(DAMAGED_PER_STEP))]:
+                codes[_code(engine, step["call"], damaged_request, ask)[0]] += 1
             code, response = _code(engine, step["call"], request, ask)
             codes[code] += 1
             for name, place in step.get("save", {}).items():
@@ -180,8 +180,8 @@ def _code(engine: Engine, operation: str, request: Request, ask: Ask) -> tuple[s
 
 def run(count: int, seed: int, ask: Ask) -> Counter[str]:
     """Play cases at random until so many requests were sent. Raises FindingError."""
-    chance = random.Random(seed)
-    damage = Damage(chance)
+    generator = random.Random(seed)
+    damage = Damage(generator)
     cases = [
         (case, tables)
         for folder, tables in [(folder, tables_of(file)) for folder, file in FOLDERS.items()]
@@ -189,7 +189,7 @@ def run(count: int, seed: int, ask: Ask) -> Counter[str]:
     ]
     codes: Counter[str] = Counter()
     while codes.total() < count:
-        codes += play_damaged(*chance.choice(cases), damage, ask)
+        codes += play_damaged(*generator.choice(cases), damage, ask)
     return codes
 
 

@@ -45,7 +45,7 @@ from keyplan.engine.engine import Engine
 from keyplan.errors import ServiceError
 from keyplan.server.thread import ThreadedServer
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 NOW = 1_790_000_000.0  # where the clock of every case stands
 SOURCES = {"captured", "documented", "inferred"}
 STREAMS = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}
@@ -61,15 +61,15 @@ Tables = dict[str, dict[str, Any]]
 
 def tables_of(file: str) -> Tables:
     """Return the CreateTable requests of a file in this folder, by the names that cases use."""
-    tables: Tables = json.loads((HERE / file).read_text())
+    tables: Tables = json.loads((FOLDER / file).read_text())
     return tables
 
 
 def cases_of(folder: str) -> list[Any]:
     """Return the cases of a folder next to this file as parameters of a test, named by file and case."""
     return [
-        pytest.param(case, id=f"{path.relative_to(HERE / folder).with_suffix('').as_posix()}: {case['name']}")
-        for path in sorted((HERE / folder).rglob("*.json"))
+        pytest.param(case, id=f"{path.relative_to(FOLDER / folder).with_suffix('').as_posix()}: {case['name']}")
+        for path in sorted((FOLDER / folder).rglob("*.json"))
         if path.name != "tables.json"
         for case in json.loads(path.read_text())
     ]
@@ -131,7 +131,7 @@ def play(case: dict[str, Any], ask: Ask, tables: Tables) -> None:
         assert code is None, response
     saved: dict[str, Any] = {}
     for number, step in enumerate(case["steps"], start=1):
-        code, response = ask(step["call"], written_out(step.get("request", {}), saved))
+        code, response = ask(step["call"], expand(step.get("request", {}), saved))
         text = f"step {number}: {step['call']}: {code}: {json.dumps(response)[:2000]}"
         check(step, code, response, saved, text)
         for name, place in step.get("save", {}).items():
@@ -170,15 +170,15 @@ def short(value: Any) -> tuple[str, Any] | None:
     return None
 
 
-def written_out(value: Any, saved: dict[str, Any]) -> Any:
+def expand(value: Any, saved: dict[str, Any]) -> Any:
     """Return a request, or an expected value, with all abbreviations expanded."""
     match short(value):
         case ("$text", [text, times, *ending]):
             return text * times + "".join(ending)
         case ("$join", parts):
-            return "".join(written_out(part, saved) for part in parts)
+            return "".join(expand(part, saved) for part in parts)
         case ("$each", [count, element]):
-            return [numbered(written_out(element, saved), number) for number in range(count)]
+            return [numbered(expand(element, saved), number) for number in range(count)]
         case ("$deep", levels):
             leaf: dict[str, Any] = {"S": "leaf"}
             for _ in range(levels):
@@ -187,9 +187,9 @@ def written_out(value: Any, saved: dict[str, Any]) -> Any:
         case ("$saved", name):
             return saved[name]
     if isinstance(value, dict):
-        return {name: written_out(member, saved) for name, member in value.items()}
+        return {name: expand(member, saved) for name, member in value.items()}
     if isinstance(value, list):
-        return [written_out(member, saved) for member in value]
+        return [expand(member, saved) for member in value]
     return value
 
 
@@ -210,7 +210,7 @@ def fits(expected: Any, actual: Any, saved: dict[str, Any]) -> bool:
     if shortened is not None:
         name, argument = shortened
         rule = RULES.get(name)
-        return bool(written_out(expected, saved) == actual) if rule is None else rule(argument, actual, saved)
+        return bool(expand(expected, saved) == actual) if rule is None else rule(argument, actual, saved)
     if isinstance(expected, dict):
         return fits_map(expected, actual, saved)
     if isinstance(expected, list):
@@ -239,13 +239,13 @@ def fits_members(members: dict[str, Any], actual: Any, saved: dict[str, Any]) ->
 
 def fits_unordered(elements: list[Any], actual: list[Any], saved: dict[str, Any]) -> bool:
     """Whether a list has these elements in any order."""
-    left = list(actual)
+    remaining = list(actual)
     for element in elements:
-        place = next((at for at, other in enumerate(left) if fits(element, other, saved)), None)
+        place = next((at for at, other in enumerate(remaining) if fits(element, other, saved)), None)
         if place is None:
             return False
-        del left[place]
-    return not left
+        del remaining[place]
+    return not remaining
 
 
 RULES: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
@@ -255,5 +255,5 @@ RULES: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
     "$length": lambda length, actual, _: len(actual) == length,
     "$unordered": fits_unordered,
     "$matches": lambda pattern, actual, _: re.fullmatch(pattern, actual, re.DOTALL) is not None,
-    "$one_of": lambda several, actual, saved: any(fits(pattern, actual, saved) for pattern in several),
+    "$one_of": lambda patterns, actual, saved: any(fits(pattern, actual, saved) for pattern in patterns),
 }

@@ -64,7 +64,7 @@ class Trap:
             raise self.error
 
     @contextmanager
-    def at(self, number: int) -> Iterator[None]:
+    def failing(self, number: int) -> Iterator[None]:
         """Let the call with this number fail; 0: only count."""
         self.calls, self.fails_at, self.armed = 0, number, True
         try:
@@ -86,15 +86,15 @@ def set_trap(monkeypatch: pytest.MonkeyPatch) -> Trap:
             ConnectionWriter, name, _guarded(trap, getattr(ConnectionWriter, name), lambda self: self.connection)
         )
     for name in BOUNDARIES:
-        true = getattr(SqliteStore, name)
-        monkeypatch.setattr(SqliteStore, name, _guarded(trap, true, lambda self: self._writer.connection))
+        original = getattr(SqliteStore, name)
+        monkeypatch.setattr(SqliteStore, name, _guarded(trap, original, lambda self: self._writer.connection))
     return trap
 
 
-def _guarded(trap: Trap, true: Callable[..., Any], connection_of: Callable[[Any], apsw.Connection]) -> Any:
+def _guarded(trap: Trap, original: Callable[..., Any], connection_of: Callable[[Any], apsw.Connection]) -> Any:
     def guarded(self: Any, *arguments: Any, **named: Any) -> Any:
         trap.step(connection_of(self))
-        return true(self, *arguments, **named)
+        return original(self, *arguments, **named)
 
     return guarded
 
@@ -109,7 +109,7 @@ LOCAL = {
 }
 
 
-def furnish(engine: Engine) -> None:
+def fill(engine: Engine) -> None:
     """Create a table with everything that a write may touch, and some items in it."""
     tables_of.create(
         engine,
@@ -134,14 +134,14 @@ def state(engine: Engine) -> dict[str, Any]:
     """Everything that a caller can see of the database."""
     described_tables: dict[str, Any] = {}
     for name in engine.call("ListTables", {})["TableNames"]:
-        described = engine.call("DescribeTable", {"TableName": name})["Table"]
-        described_tables[name] = described
-        indexes = [definition["IndexName"] for definition in described.get("GlobalSecondaryIndexes", ())]
+        description = engine.call("DescribeTable", {"TableName": name})["Table"]
+        described_tables[name] = description
+        indexes = [definition["IndexName"] for definition in description.get("GlobalSecondaryIndexes", ())]
         for index in (None, *indexes, *(["by_l"] if name == "things" else ())):
             named = {} if index is None else {"IndexName": index}
             described_tables[f"{name}/{index}"] = engine.call("Scan", {"TableName": name, **named})["Items"]
-        if "LatestStreamArn" in described:
-            described_tables[f"{name}/stream"] = tables_of.records(engine, described["LatestStreamArn"])
+        if "LatestStreamArn" in description:
+            described_tables[f"{name}/stream"] = tables_of.records(engine, description["LatestStreamArn"])
     return described_tables
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.crash.failing_store import attributes, furnish, set_trap, state, without_ids
+from tests.crash.failing_store import attributes, fill, set_trap, state, without_ids
 from tests.engine import tables_of
 from tests.engine.backup_making import stored_trees
 
@@ -35,7 +35,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("prepared") / "data.db"
     clock = tables_of.clock()
     with Engine.open(path, clock=clock) as engine:
-        furnish(engine)
+        fill(engine)
         _recover(engine, {"PointInTimeRecoveryEnabled": True})
         engine.call("CreateBackup", {"TableName": "things", "BackupName": "first"})
         clock.advance(10)
@@ -126,7 +126,7 @@ def test_a_failure_at_any_call_applies_all_or_nothing(
         path = fresh(number)
         with opened(path) as engine:
             try:
-                with trap.at(number):
+                with trap.failing(number):
                     operation(engine)
                 if not trap.sprung:
                     return

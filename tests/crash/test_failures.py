@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.crash.failing_store import attributes, furnish, set_trap, state, without_ids
+from tests.crash.failing_store import attributes, fill, set_trap, state, without_ids
 from tests.engine import tables_of
 
 from keyplan.clock import ManualClock
@@ -149,7 +149,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a database with a table, which tests copy."""
     path = tmp_path_factory.mktemp("prepared") / "data.db"
     with opened(path) as engine:
-        furnish(engine)
+        fill(engine)
     return path
 
 
@@ -196,7 +196,7 @@ def test_a_failure_at_any_call_applies_all_or_nothing(
         path = fresh(prepared, tmp_path, number)
         with opened(path) as engine:
             try:
-                with trap.at(number):
+                with trap.failing(number):
                     operation(engine)
                 if not trap.sprung:
                     return
@@ -230,7 +230,7 @@ def test_a_group_that_sqlite_rolled_back_acknowledges_nothing(
         before = state(engine)
         with pytest.raises(StorageError), engine.group():  # noqa: PT012 - the group's end is what must fail
             tables_of.put(engine, "first")
-            with pytest.raises(DatabaseFullError), trap.at(3):
+            with pytest.raises(DatabaseFullError), trap.failing(3):
                 tables_of.put(engine, "second")
             with pytest.raises(StorageError):
                 tables_of.put(engine, "third")
@@ -247,7 +247,7 @@ def test_a_group_continues_after_a_failure_that_undid_only_its_call(
     with opened(fresh(prepared, tmp_path, 0)) as engine:
         with engine.group():
             tables_of.put(engine, "first")
-            with pytest.raises(StorageError), trap.at(3):
+            with pytest.raises(StorageError), trap.failing(3):
                 tables_of.put(engine, "second")
             tables_of.put(engine, "third")
         assert [tables_of.get(engine, name) is not None for name in ("first", "second", "third")] == [True, False, True]
@@ -365,7 +365,7 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
     path = tmp_path / "empty.db"
     path.touch()
     with opened(path) as engine:
-        furnish(engine)
+        fill(engine)
         assert fsck.check(engine) == []
 
 

@@ -95,14 +95,14 @@ def read_version(engine: Engine, name: str, attribute: str = "version") -> int:
     return int(response["Item"][attribute]["N"]) if "Item" in response else 0
 
 
-def work(engine: Engine, worker: int, seed: int) -> None:
-    chance = random.Random(seed * 1000 + worker)
+def run_worker(engine: Engine, worker: int, seed: int) -> None:
+    generator = random.Random(seed * 1000 + worker)
     names = [f"item{worker}-{number}" for number in range(20)]
     versions = {name: read_version(engine, name) for name in names}
-    counter, added = f"count{worker}", 0
+    counter, increments = f"count{worker}", 0
     while True:
-        turn = chance.random()
-        name = chance.choice(names)
+        turn = generator.random()
+        name = generator.choice(names)
         if turn < 0.5:
             versions[name] += 1
             engine.call("PutItem", {"TableName": TABLE, "Item": item(name, versions[name])})
@@ -120,11 +120,11 @@ def work(engine: Engine, worker: int, seed: int) -> None:
                     "ExpressionAttributeValues": {":one": {"N": "1"}},
                 },
             )
-            added += 1
-            say(f"add {counter} {added}")
+            increments += 1
+            say(f"add {counter} {increments}")
 
 
-def work_together(engine: Engine) -> None:
+def run_ring_writer(engine: Engine) -> None:
     version = max(read_version(engine, name) for name in (*RING, *BATCH))
     while True:
         version += 1
@@ -142,8 +142,8 @@ def main() -> None:
     engine = Engine.open(path, durability=durability)
     create(engine)
     say("ready")
-    threads = [threading.Thread(target=work, args=(engine, worker, seed)) for worker in range(WORKERS)]
-    threads.append(threading.Thread(target=work_together, args=(engine,)))
+    threads = [threading.Thread(target=run_worker, args=(engine, worker, seed)) for worker in range(WORKERS)]
+    threads.append(threading.Thread(target=run_ring_writer, args=(engine,)))
     for thread in threads:
         thread.start()
     for thread in threads:

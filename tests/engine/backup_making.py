@@ -56,9 +56,9 @@ class Harness:
 
     def rewind(self, time_s: float | None, target: str = "restored", **members: Any) -> dict[str, Any]:
         """Call RestoreTableToPointInTime, for None to the latest time; return the TableDescription."""
-        at = {"UseLatestRestorableTime": True} if time_s is None else {"RestoreDateTime": time_s}
+        target_time = {"UseLatestRestorableTime": True} if time_s is None else {"RestoreDateTime": time_s}
         response = self.call(
-            "RestoreTableToPointInTime", SourceTableName="things", TargetTableName=target, **at, **members
+            "RestoreTableToPointInTime", SourceTableName="things", TargetTableName=target, **target_time, **members
         )
         description: dict[str, Any] = response["TableDescription"]
         return description

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.crash.failing_store import attributes, furnish
+from tests.crash.failing_store import attributes, fill
 from tests.engine import table_making, tables_of
 
 from keyplan.engine import fsck
@@ -24,7 +24,7 @@ Damage = Callable[[Transaction, Table], None]
 @pytest.fixture
 def furnished(engine: Engine) -> Engine:
     engine.clock = engine.database.clock = tables_of.clock()
-    furnish(engine)
+    fill(engine)
     return engine
 
 
@@ -147,7 +147,7 @@ def test_progress_is_reported(engine: Engine, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_database_is_checked_as_of_one_time(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine, Engine.open(tmp_path / "data.db") as other:
-        furnish(engine)
+        fill(engine)
         written: list[Any] = []
 
         def write(table: str, rows: int) -> None:

@@ -21,7 +21,7 @@ REFUSED = {
     "todo, as written": ["KP703", "KP710"],
 }
 """By name: the rules by which a design's tables cannot be made as they are declared."""
-MADE = tuple(name for name in ALL if name not in REFUSED)
+CREATABLE = tuple(name for name in ALL if name not in REFUSED)
 
 
 @lru_cache(maxsize=len(ALL))

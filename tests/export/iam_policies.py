@@ -46,7 +46,7 @@ def _matches(statement: Mapping[str, Any], request: AccessRequest, principal: Ma
     assert statement["Effect"] == "Allow"
     if f"dynamodb:{request.action}" not in statement["Action"]:
         return False
-    if not any(_like(pattern, request.resource, {}) for pattern in statement["Resource"]):
+    if not any(_matches_pattern(pattern, request.resource, {}) for pattern in statement["Resource"]):
         return False
     return all(
         _holds(operator, request.context.get(key), actual_key, principal)
@@ -65,7 +65,7 @@ def _holds(operator: str, actual: Sequence[str] | None, condition_values: Any, p
     def fits(value: str) -> bool:
         if test == "StringEquals":
             return value in values
-        return any(_like(pattern, value, principal) for pattern in values)
+        return any(_matches_pattern(pattern, value, principal) for pattern in values)
 
     if quantifier == "ForAllValues":
         return all(map(fits, actual or ()))
@@ -73,21 +73,21 @@ def _holds(operator: str, actual: Sequence[str] | None, condition_values: Any, p
     return any(map(fits, actual or ()))
 
 
-def _like(pattern: str, value: str, variables: Mapping[str, str]) -> bool:
+def _matches_pattern(pattern: str, value: str, variables: Mapping[str, str]) -> bool:
     matcher = _matcher(pattern, tuple(variables.items()))
     return matcher is not None and matcher.fullmatch(value) is not None
 
 
 @cache
 def _matcher(pattern: str, variables: tuple[tuple[str, str], ...]) -> re.Pattern[str] | None:
-    known, regex = dict(variables), ""
+    values, regex = dict(variables), ""
     for variable, sign in re.findall(r"\$\{([^{}]*)\}|(.)", pattern, re.DOTALL):
         if variable in {"*", "?", "$"}:
             regex += re.escape(variable)
         elif variable:
-            if variable not in known:
+            if variable not in values:
                 return None
-            regex += re.escape(known[variable])
+            regex += re.escape(values[variable])
         else:
             regex += {"*": ".*", "?": "."}.get(sign, re.escape(sign))
     return re.compile(regex, re.DOTALL)
@@ -105,12 +105,12 @@ def access_requests(
     """
     single = list(_single(operation, request, schemas))
     yield single
-    together: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    contexts: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
     for member in single:
-        context = together.setdefault((member.action, member.resource), {})
+        context = contexts.setdefault((member.action, member.resource), {})
         for key, values in member.context.items():
             context[key] = tuple(dict.fromkeys((*context.get(key, ()), *values)))
-    yield [AccessRequest(action, resource, context) for (action, resource), context in together.items()]
+    yield [AccessRequest(action, resource, context) for (action, resource), context in contexts.items()]
 
 
 def _single(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Iterator[AccessRequest]:

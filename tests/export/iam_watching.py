@@ -21,11 +21,11 @@ SYSTEMS = ("ask_a_human", "forum", "thinking_trainer", "todo", "venue_booking")
 AS_WRITTEN = tuple(sorted((Path(__file__).parents[2] / "examples" / "as_written").glob("*.py")))
 ITEMS = 300
 _NAMES = ("KeyConditionExpression", "ProjectionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues")
-_KEPT = ("TableName", "IndexName", "Key", "Item", "RequestItems", "TransactItems", "Select", *_NAMES)
+_RECORDED = ("TableName", "IndexName", "Key", "Item", "RequestItems", "TransactItems", "Select", *_NAMES)
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecordedRequest:
     """A request, and the pattern that sent it."""
 
     pattern: str
@@ -46,11 +46,11 @@ def schemas_of(design: Design) -> dict[str, Schema]:
 
 
 @cache
-def requests_of(name: str) -> tuple[Seen, ...]:
+def requests_of(name: str) -> tuple[RecordedRequest, ...]:
     """Return the requests of every pattern that can run."""
-    requests: list[Seen] = []
+    requests: list[RecordedRequest] = []
 
-    class Watched(Connection):
+    class RecordingConnection(Connection):
         """A connection that notes what it sends for whom."""
 
         def __init__(self, transport: Any, context: Context) -> None:
@@ -59,8 +59,8 @@ def requests_of(name: str) -> tuple[Seen, ...]:
 
         def call(self, operation: str, request: dict[str, Any]) -> Any:
             """Send a request."""
-            values = {member: value for member, value in request.items() if member in _KEPT}
-            requests.append(Seen(self.pattern, operation, values))
+            values = {member: value for member, value in request.items() if member in _RECORDED}
+            requests.append(RecordedRequest(self.pattern, operation, values))
             return self.inner.call(operation, request)
 
         def run(self, call: Call[Any], **options: Any) -> Any:
@@ -69,6 +69,6 @@ def requests_of(name: str) -> tuple[Seen, ...]:
             return super().run(call, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verifying, "Connection", Watched)
+        patch.setattr(verifying, "Connection", RecordingConnection)
         verifying.verify(design_of(name), items=ITEMS)
     return tuple(requests)

@@ -15,5 +15,5 @@ if __name__ == "__main__":
         path = test_explain.EXPECTED / f"{pattern.name}.txt"
         path.write_text(explain(pattern, fixed()))
     test_markdown.EXPECTED.write_text(test_markdown.document_of(fixed()))
-    for module, written in ((test_cloudformation, template), (test_terraform, configuration)):
-        module.EXPECTED.write_text(written(module.DESIGN, resources(module.DESIGN.tables)))
+    for module, generate in ((test_cloudformation, template), (test_terraform, configuration)):
+        module.EXPECTED.write_text(generate(module.DESIGN, resources(module.DESIGN.tables)))

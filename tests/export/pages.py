@@ -100,7 +100,7 @@ def boxes(picture: ET.Element) -> list[Area]:
     ]
 
 
-def whole(picture: ET.Element) -> Area:
+def visible_area(picture: ET.Element) -> Area:
     """Return the visible area of a diagram."""
     return _area(*map(float, picture.attrib["viewBox"].split()))
 

@@ -76,10 +76,10 @@ def of_terraform(block: Mapping[str, Any]) -> Settings:
     return Settings(request, None if ttl is None else _text(ttl["attribute_name"]), recovers)
 
 
-def _text(written: str) -> str:
+def _text(text: str) -> str:
     """Return the value of a Terraform string, which must not contain a template."""
-    assert re.search(r"(?<!\$)\$\{|(?<!%)%\{", written.replace("$${", "").replace("%%{", "")) is None, written
-    return written.replace("$${", "${").replace("%%{", "%{")
+    assert re.search(r"(?<!\$)\$\{|(?<!%)%\{", text.replace("$${", "").replace("%%{", "")) is None, text
+    return text.replace("$${", "${").replace("%%{", "%{")
 
 
 def _key(block: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -98,8 +98,8 @@ def _key(block: Mapping[str, Any]) -> list[dict[str, str]]:
 def _capacity(block: Mapping[str, Any]) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     if "read_capacity" in block:
-        bought = {"ReadCapacityUnits": block["read_capacity"], "WriteCapacityUnits": block["write_capacity"]}
-        properties["ProvisionedThroughput"] = bought
+        throughput = {"ReadCapacityUnits": block["read_capacity"], "WriteCapacityUnits": block["write_capacity"]}
+        properties["ProvisionedThroughput"] = throughput
     if "warm_throughput" in block:
         warm = block["warm_throughput"]
         properties["WarmThroughput"] = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.export.designs import MADE, loaded
+from tests.export.designs import CREATABLE, loaded
 
 from keyplan.export.examples import ExampleRequest, command, example_request, plain
 
@@ -71,7 +71,7 @@ def test_a_command_can_be_parsed_back_to_its_request(item: dict[str, Any]) -> No
     assert read_back(command("PutItem", request)) == ("PutItem", request)
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", CREATABLE)
 def test_requests_of_patterns_can_be_parsed_back(name: str) -> None:
     examples = [example_request(pattern) for pattern in loaded(name).patterns]
     requests = [example for example in examples if isinstance(example, ExampleRequest)]

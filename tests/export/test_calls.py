@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
-from tests.export.designs import MADE, loaded
+from tests.export.designs import CREATABLE, loaded
 
 from keyplan import Engine, Entity, ItemKey, ItemWrite, KeyCondition, Table, connect, item, key, pk, transaction
 from keyplan.design.conditions.conditions import F
@@ -203,7 +203,7 @@ def test_an_entity_without_a_valid_example_is_reported() -> None:
 
 
 @pytest.mark.slow  # exports whole designs
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", CREATABLE)
 def test_the_service_accepts_every_request(name: str) -> None:
     """It may find a condition untrue, and nothing else to object to."""
     design = loaded(name)

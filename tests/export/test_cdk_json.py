@@ -12,7 +12,7 @@ import pytest
 from botocore.session import get_session
 from pydantic import Field
 from tests.export import diary, shelves, test_calls, test_explain_lines
-from tests.export.designs import MADE, loaded
+from tests.export.designs import CREATABLE, loaded
 from tests.export.test_aws_commands import read_back
 
 from keyplan import Engine, Entity, Table, key
@@ -76,7 +76,7 @@ def _key_problems(keyed: Mapping[str, Any], types: Mapping[str, str], most: int)
 
 
 @pytest.mark.slow  # exports whole designs
-@pytest.mark.parametrize("name", [*MADE, "shelves"])
+@pytest.mark.parametrize("name", [*CREATABLE, "shelves"])
 def test_the_generator_accepts_every_design(name: str) -> None:
     assert list(problems(document_of(DESIGN if name == "shelves" else loaded(name)))) == []
 
@@ -90,7 +90,7 @@ def test_validation_finds_violated_rules() -> None:
 
 
 @pytest.mark.slow  # exports whole designs
-@pytest.mark.parametrize("name", [*MADE, "shelves"])
+@pytest.mark.parametrize("name", [*CREATABLE, "shelves"])
 def test_the_validation_creates_the_tables_and_puts_the_items(name: str) -> None:
     """As model_validation_utils.py does: create_table of all but the expiry, which it does not know, then batches."""
     data = document_of(DESIGN if name == "shelves" else loaded(name))
@@ -108,7 +108,7 @@ def test_the_validation_creates_the_tables_and_puts_the_items(name: str) -> None
 
 
 @pytest.mark.slow  # exports whole designs
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", CREATABLE)
 def test_every_pattern_is_a_command_or_has_a_reason(name: str) -> None:
     design = loaded(name)
     access_patterns = document_of(design)["access_patterns"]

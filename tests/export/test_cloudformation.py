@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests.export import shelves
-from tests.export.designs import MADE, loaded
+from tests.export.designs import CREATABLE, loaded
 from tests.export.reading import TABLES, Settings, of_cloudformation
 
 from keyplan import GSI, LSI, Table
@@ -57,7 +57,7 @@ def test_tables_with_indexes_are_created_one_after_another() -> None:
     }
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", CREATABLE)
 def test_tables_are_retained_when_the_stack_is_deleted(name: str) -> None:
     for resource in template_of(loaded(name))["Resources"].values():
         assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
@@ -99,7 +99,7 @@ def lint() -> Callable[[str], list[Any]]:
     return lambda text: list(found(text, config=config))
 
 
-@pytest.mark.parametrize("name", [*MADE, "shelves"])
+@pytest.mark.parametrize("name", [*CREATABLE, "shelves"])
 def test_cfn_lint_reports_nothing(name: str, lint: Callable[[str], list[Any]]) -> None:
     design = DESIGN if name == "shelves" else loaded(name)
     assert lint(template(design, resources([*design.tables, checkpoint_table()]))) == []

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from tests.export.aws_cli import run
-from tests.export.designs import MADE, loaded
+from tests.export.designs import CREATABLE, loaded
 from tests.sdk import alone
 
 from keyplan import Engine
@@ -23,7 +23,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPa
     alone(monkeypatch, tmp_path_factory, AWS_DEFAULT_REGION="eu-west-1", AWS_MAX_ATTEMPTS="1")
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", CREATABLE)
 def test_the_cli_accepts_every_command(name: str) -> None:
     design = loaded(name)
     data = json.loads(model(design, resources(design.tables)))

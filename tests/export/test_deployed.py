@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 from tests.export import shelves
-from tests.export.designs import MADE, loaded
+from tests.export.designs import CREATABLE, loaded
 from tests.sdk import alone
 
 from keyplan import Engine, connect
@@ -68,7 +68,7 @@ def capacity(description: Mapping[str, Any]) -> tuple[int, int]:
     return bought.get("ReadCapacityUnits", 0), bought.get("WriteCapacityUnits", 0)
 
 
-@pytest.mark.parametrize("name", [*MADE, "shelves"])
+@pytest.mark.parametrize("name", [*CREATABLE, "shelves"])
 def test_a_deployed_template_creates_the_tables_of_the_design(name: str, deployed: tuple[Any, Any]) -> None:
     stacks, tables = deployed
     design = Design.of(shelves) if name == "shelves" else loaded(name)
@@ -84,7 +84,7 @@ def test_a_deployed_template_creates_the_tables_of_the_design(name: str, deploye
             assert comparable(described) == comparable(declared)
 
 
-@pytest.mark.parametrize("name", [*MADE, "shelves"])
+@pytest.mark.parametrize("name", [*CREATABLE, "shelves"])
 def test_expiry_is_enabled_like_a_connection_does(name: str) -> None:
     """Moto's CloudFormation does not switch it on; what it is asked for is compared instead."""
     design = Design.of(shelves) if name == "shelves" else loaded(name)

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from tests.export import diary
 from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, design_of
-from tests.export.pages import Page, boxes, pictures, texts, whole
+from tests.export.pages import Page, boxes, pictures, texts, visible_area
 from tests.export.prices import fixed
 
 from keyplan import GSI, Claim, Entity, F, Inserted, ItemKey, Table, item, key
@@ -108,7 +108,7 @@ def test_every_text_of_a_diagram_is_inside_its_box_and_overlaps_no_other(name: s
         assert labels
         for text, area in labels:
             assert any(box.holds(area) for box in areas), text
-            assert whole(picture).holds(area), text
+            assert visible_area(picture).holds(area), text
         for number, (text, area) in enumerate(labels):
             assert not [other for other, its in labels[number + 1 :] if area.meets(its)], text
 

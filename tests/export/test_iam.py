@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.export import diary
 from tests.export.iam_policies import ARN, AccessRequest, access_requests, allows
-from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, Seen, design_of, requests_of, schemas_of
+from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, RecordedRequest, design_of, requests_of, schemas_of
 
 from keyplan import Entity, Inserted, ItemWrite, Table, connect, item
 from keyplan.client.connection import Connection
@@ -54,7 +54,7 @@ def policy_of(patterns: list[Pattern[..., Any]], bindings: Bindings = FREE) -> d
 
 
 def denied(
-    policy: Mapping[str, Any], request: Seen, design: Design, principal: Mapping[str, str] | None = None
+    policy: Mapping[str, Any], request: RecordedRequest, design: Design, principal: Mapping[str, str] | None = None
 ) -> bool:
     """Whether something of a request is denied, whether its items are looked at one by one or together."""
     ways = access_requests(request.operation, request.request, schemas_of(design))
@@ -144,7 +144,7 @@ def test_cfn_lint_reports_a_damaged_policy(lint: Callable[[str], list[Any]]) -> 
 # Bound to the principal.
 
 
-def partitions(request: Seen, design: Design) -> set[str]:
+def partitions(request: RecordedRequest, design: Design) -> set[str]:
     ways = access_requests(request.operation, request.request, schemas_of(design))
     return {key for access in next(iter(ways)) for key in access.context.get("dynamodb:LeadingKeys", ())}
 

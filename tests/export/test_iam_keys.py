@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.export.iam_policies import _like
+from tests.export.iam_policies import _matches_pattern
 
 from keyplan import GSI, Entity, ItemKey, ItemWrite, KeyCondition, Table, each, every_shard, item, key, pk
 from keyplan.export.iam_keys import BindError, Bindings, Leading, literal, principal_value
@@ -19,15 +19,15 @@ HELD = st.characters(min_codepoint=0x20, max_codepoint=0xFF)
 
 @given(st.text(HELD), st.text(HELD))
 def test_literal_text_matches_only_itself(text: str, other: str) -> None:
-    assert _like(literal(text), text, {})
-    assert _like(literal(text), other, {}) == (text == other)
+    assert _matches_pattern(literal(text), text, {})
+    assert _matches_pattern(literal(text), other, {}) == (text == other)
 
 
 @given(st.text())
 def test_text_not_allowed_in_a_policy_is_still_matched(text: str) -> None:
     pattern = literal(text)
     assert all(" " <= sign <= "\u00ff" for sign in pattern)
-    assert _like(pattern, text, {})
+    assert _matches_pattern(pattern, text, {})
 
 
 def test_variables_of_a_principals_value_are_kept_and_the_rest_is_literal() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.export import shelves
-from tests.export.designs import ALL, MADE, REFUSED, tables_of
+from tests.export.designs import ALL, CREATABLE, REFUSED, tables_of
 from tests.export.reading import NAMES
 
 from keyplan import Entity, Inserted, Table
@@ -28,7 +28,7 @@ def test_designs_that_connections_reject_are_rejected_with_every_fault(name: str
     assert [fault.code for fault in obstacles(tables_of(name))] == REFUSED.get(name, [])
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", CREATABLE)
 def test_a_resource_has_the_request_that_connections_send(name: str) -> None:
     for resource, table in zip(resources(tables_of(name), "dev-"), tables_of(name), strict=True):
         assert resource.name == f"dev-{table.name}"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests.export import shelves
-from tests.export.designs import MADE, loaded
+from tests.export.designs import CREATABLE, loaded
 from tests.export.reading import TABLES, Settings, of_terraform
 
 from keyplan import GSI, OnDemand, Provisioned, Table
@@ -89,7 +89,7 @@ def test_the_configuration_of_a_design_equals_the_saved_file() -> None:
     assert configuration(DESIGN, resources(DESIGN.tables)) == EXPECTED.read_text()
 
 
-@pytest.mark.parametrize("name", [*MADE, "shelves"])
+@pytest.mark.parametrize("name", [*CREATABLE, "shelves"])
 def test_every_argument_exists_in_the_provider(name: str) -> None:
     blocks = document_of(DESIGN if name == "shelves" else loaded(name))["resource"]["aws_dynamodb_table"]
     assert [problem for block in blocks.values() for problem in unknown(block, ARGUMENTS)] == []

@@ -106,7 +106,7 @@ def create_requests(draw: st.DrawFn) -> dict[str, Any]:
             index |= {} if on_demand else {"ProvisionedThroughput": draw(_units)}
             members["GlobalSecondaryIndexes"].append(index)
         used += keys
-    request |= {member: listed for member, listed in members.items() if listed}
+    request |= {member: definitions for member, definitions in members.items() if definitions}
     request["AttributeDefinitions"] = [
         {"AttributeName": name, "AttributeType": draw(_types)} for name in dict.fromkeys(used)
     ]
@@ -129,5 +129,5 @@ def _projections(draw: st.DrawFn, keys: list[str]) -> dict[str, Any]:
     kind = draw(st.sampled_from(["ALL", "KEYS_ONLY", "INCLUDE"]))
     if kind != "INCLUDE":
         return {"ProjectionType": kind}
-    others = st.lists(attribute_names, min_size=1, max_size=3, unique=True)
-    return {"ProjectionType": kind, "NonKeyAttributes": draw(others)}
+    attribute_lists = st.lists(attribute_names, min_size=1, max_size=3, unique=True)
+    return {"ProjectionType": kind, "NonKeyAttributes": draw(attribute_lists)}

@@ -74,25 +74,25 @@ class FindingError(Exception):
     """An answer that is not allowed."""
 
 
-def mutated(seed: bytes, chance: random.Random) -> bytes:
+def mutated(seed: bytes, generator: random.Random) -> bytes:
     """Return the bytes with a few of them changed, dropped, doubled or replaced."""
     data = bytearray(seed)
-    for _ in range(chance.choice((0, 1, 1, 2, 3, 8))):
-        at = chance.randrange(len(data) + 1)
-        mutation = chance.randrange(6)
+    for _ in range(generator.choice((0, 1, 1, 2, 3, 8))):
+        position = generator.randrange(len(data) + 1)
+        mutation = generator.randrange(6)
         if mutation == 0:
-            data[at : at + 1] = bytes((chance.randrange(256),))
+            data[position : position + 1] = bytes((generator.randrange(256),))
         elif mutation == 1:
-            del data[at : at + chance.choice((1, 1, 2, 10, 100))]
+            del data[position : position + generator.choice((1, 1, 2, 10, 100))]
         elif mutation == 2:
-            data[at:at] = chance.choice(PIECES)
+            data[position:position] = generator.choice(PIECES)
         elif mutation == 3:
-            data[at:at] = data[at : at + chance.choice((1, 5, 50))]
+            data[position:position] = data[position : position + generator.choice((1, 5, 50))]
         elif mutation == 4:
-            other = chance.choice(SEEDS)
-            data[at:] = other[chance.randrange(len(other)) :]
-        elif at < len(data):
-            data[at] ^= 1 << chance.randrange(8)
+            other = generator.choice(SEEDS)
+            data[position:] = other[generator.randrange(len(other)) :]
+        elif position < len(data):
+            data[position] ^= 1 << generator.randrange(8)
     return bytes(data)
 
 
@@ -137,9 +137,9 @@ def responses_to(client: Client, data: bytes) -> list[Reply]:
         replies.append(reply)
 
 
-def one_round(port: int, chance: random.Random, counts: Counter[int]) -> None:
+def one_round(port: int, generator: random.Random, counts: Counter[int]) -> None:
     """Send one to three requests, damaged or not, and check every answer."""
-    parts = [mutated(chance.choice(SEEDS), chance) for _ in range(chance.randrange(1, 4))]
+    parts = [mutated(generator.choice(SEEDS), generator) for _ in range(generator.randrange(1, 4))]
     data = b"".join(parts)
     if b"HEAD" in data:
         return  # answers without bodies cannot be distinguished once requests are damaged
@@ -162,11 +162,11 @@ def fuzz(engine: ServedEngine, count: int, seed: int) -> Counter[int]:
 
     Return the number of answers by status. Raises FindingError.
     """
-    chance = random.Random(seed)
+    generator = random.Random(seed)
     counts: Counter[int] = Counter()
     with ThreadedServer(engine) as server:
         for number in range(count):
-            one_round(server.port, chance, counts)
+            one_round(server.port, generator, counts)
             if number % 100 == 0:
                 still_serves(server.port)
         still_serves(server.port)

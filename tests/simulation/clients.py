@@ -25,7 +25,7 @@ from keyplan.errors import (
 
 ACCOUNTS = 6
 BEGINNING = 100
-MOST_TRIES = 40
+MAX_TRIES = 40
 TRANSIENT = frozenset(
     (
         "InternalServerError",
@@ -119,7 +119,7 @@ class Clients:
             "ClientRequestToken": f"transfer-{self.number}",
             "TransactItems": [change(giver, -amount, amount), change(taker, amount, 0)],
         }
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 self.call("TransactWriteItems", request)
             except TransactionCanceledError as error:
@@ -149,7 +149,7 @@ class Clients:
             "UpdateExpression": "ADD hits :one SET g = :g",
             "ExpressionAttributeValues": {":one": {"N": "1"}, ":g": {"S": f"by{self.random.randrange(3)}"}},
         }
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 self.call("UpdateItem", request)
             except InternalServerError:
@@ -171,7 +171,7 @@ class Clients:
             "Item": {**tables_of.key(name), "owner": {"S": who}, "g": {"S": "unique"}},
             "ConditionExpression": "attribute_not_exists(p)",
         }
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 self.call("PutItem", request)
             except ConditionalCheckFailedError:
@@ -192,7 +192,7 @@ class Clients:
         """Write an item's next version."""
         name = f"item{self.random.randrange(10)}"
         item = self._version(name)
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 self.call("PutItem", {"TableName": "things", "Item": item})
             except InternalServerError:
@@ -208,11 +208,11 @@ class Clients:
     def batch(self) -> None:
         """Write several items, and again what was left unprocessed."""
         names = [f"item{number}" for number in self.random.sample(range(10), 4)]
-        left = [{"PutRequest": {"Item": self._version(name)}} for name in names]
-        for _ in range(MOST_TRIES):
-            items = {request["PutRequest"]["Item"]["p"]["S"] for request in left}
+        unprocessed = [{"PutRequest": {"Item": self._version(name)}} for name in names]
+        for _ in range(MAX_TRIES):
+            items = {request["PutRequest"]["Item"]["p"]["S"] for request in unprocessed}
             try:
-                response = self.call("BatchWriteItem", {"RequestItems": {"things": left}})
+                response = self.call("BatchWriteItem", {"RequestItems": {"things": unprocessed}})
             except InternalServerError:
                 for name in items:
                     self.history.puts.setdefault(name, {0}).add(self.number)
@@ -221,12 +221,12 @@ class Clients:
                 _check_transient(error)
                 self.wait()
                 continue
-            left = response["UnprocessedItems"].get("things", [])
-            undone = {request["PutRequest"]["Item"]["p"]["S"] for request in left}
-            assert undone <= items
-            for name in items - undone:
+            unprocessed = response["UnprocessedItems"].get("things", [])
+            unprocessed_names = {request["PutRequest"]["Item"]["p"]["S"] for request in unprocessed}
+            assert unprocessed_names <= items
+            for name in items - unprocessed_names:
                 self.history.puts[name] = {self.number}
-            if not left:
+            if not unprocessed:
                 return
             self.wait()
 
@@ -289,9 +289,9 @@ class Auditor:
             assert certain <= hits <= certain + self.history.doubtful[name], name
         for name, who in self.history.created.items():
             assert self.items[name]["owner"]["S"] == who
-        for name, several in self.history.perhaps.items():
+        for name, owners in self.history.perhaps.items():
             if name not in self.history.created and name in self.items:
-                assert self.items[name]["owner"]["S"] in several
+                assert self.items[name]["owner"]["S"] in owners
         for name, versions in self.history.puts.items():
             assert _version_of(self.items.get(name)) in versions, name
         known_ids = {*self.history.balances, *self.history.certain, *self.history.doubtful}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.engine import tables_of
 from tests.simulation import model_draws as draws
-from tests.simulation.model import IndexModel, Record, TableModel, Written, capacity_of, definitions, key_schema
+from tests.simulation.model import IndexModel, Record, TableModel, WriteResult, capacity_of, definitions, key_schema
 from tests.simulation.model_expressions import (
     CONDITION_FAILED,
     INVALID,
@@ -79,8 +79,8 @@ class Machine(RuleBasedStateMachine):
 
     def call(self, operation: str, **members: Any) -> dict[str, Any]:
         """Call the engine on the table."""
-        several = operation.startswith(("Batch", "Transact"))
-        named = {} if several else {"TableName": self.table.name}
+        has_no_table = operation.startswith(("Batch", "Transact"))
+        named = {} if has_no_table else {"TableName": self.table.name}
         return self.engine.call(operation, {**named, **copy.deepcopy(members)})
 
     def compare(self, predict: Callable[[], Any], operation: str, **members: Any) -> tuple[Any, dict[str, Any]] | None:
@@ -100,7 +100,7 @@ class Machine(RuleBasedStateMachine):
 
     def write(
         self,
-        predict: Callable[[], Written],
+        predict: Callable[[], WriteResult],
         operation: str,
         placeholders: Placeholders,
         touched: Collection[str] | None = None,
@@ -112,16 +112,16 @@ class Machine(RuleBasedStateMachine):
         )
         if outcome is None:
             return
-        written, response = outcome
-        assert capacity_of(response["ConsumedCapacity"]) == written.capacity
+        result, response = outcome
+        assert capacity_of(response["ConsumedCapacity"]) == result.capacity
         return_values = members.get("ReturnValues", "NONE")
         if return_values in ("ALL_OLD", "ALL_NEW"):
-            version = written.old if return_values == "ALL_OLD" else written.new
+            version = result.old if return_values == "ALL_OLD" else result.new
             assert canon_item(response.get("Attributes")) == canon_item(version)
         elif return_values == "NONE":
             assert "Attributes" not in response
         elif touched is not None:
-            version = (written.old if return_values == "UPDATED_OLD" else written.new) or {}
+            version = (result.old if return_values == "UPDATED_OLD" else result.new) or {}
             touched_values = {name: version[name] for name in touched if name in version}
             assert canon_item(response.get("Attributes", {})) == canon_item(touched_values)
 
@@ -237,8 +237,8 @@ class Machine(RuleBasedStateMachine):
             assert any("ValidationError" in reasons for reasons in codes)
             return
         assert set(codes) == {("None",)}
-        spent = _sum(self._applied(action, change) for action, change in zip(actions, changes, strict=True))
-        assert capacity_of(response["ConsumedCapacity"][0]) == spent
+        consumed = _sum(self._apply_action(action, change) for action, change in zip(actions, changes, strict=True))
+        assert capacity_of(response["ConsumedCapacity"][0]) == consumed
 
     def _check_reasons(self, actual_codes: list[str], codes: list[tuple[str, ...]]) -> None:
         if all(code in reasons for code, reasons in zip(actual_codes, codes, strict=True)):
@@ -247,7 +247,7 @@ class Machine(RuleBasedStateMachine):
         assert [code for code in actual_codes if code != "None"] == ["ValidationError"]
         assert "ValidationError" in codes[actual_codes.index("ValidationError")]
 
-    def _applied(self, action: dict[str, Any], change: tuple[Item | None, Item | None]) -> dict[str, float]:
+    def _apply_action(self, action: dict[str, Any], change: tuple[Item | None, Item | None]) -> dict[str, float]:
         if "ConditionCheck" in action:
             return {"": self.table.cost(*change, factor=2)[""]}
         return self.table.apply(change, factor=2).capacity
@@ -337,19 +337,19 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def describe(self) -> None:
-        described = self.call("DescribeTable")["Table"]
-        assert described["ItemCount"] == len(self.table.items)
-        assert described["TableSizeBytes"] == sum(map(item_bytes, self.table.items.values()))
+        description = self.call("DescribeTable")["Table"]
+        assert description["ItemCount"] == len(self.table.items)
+        assert description["TableSizeBytes"] == sum(map(item_bytes, self.table.items.values()))
         entries = [
-            *described.get("GlobalSecondaryIndexes", ()),
-            *described.get("LocalSecondaryIndexes", ()),
+            *description.get("GlobalSecondaryIndexes", ()),
+            *description.get("LocalSecondaryIndexes", ()),
         ]
         assert {entry["IndexName"]: entry["ItemCount"] for entry in entries} == {
             name: len(self.table.rows(index)) for name, index in self.table.indexes.items()
         }
 
     @rule()
-    def copied(self) -> None:
+    def check_copy(self) -> None:
         with self.engine.copy() as other:
             self.check_all(other)
 
@@ -379,8 +379,8 @@ class Machine(RuleBasedStateMachine):
             for delivered in tables_of.records(self.engine, tables_of.stream_arn(self.engine, self.table.name))
         ]
         by_service = [record for record in records if record.by_service]
-        mine = [record for record in self.table.stream if record.by_service]
-        assert Counter(record.key for record in by_service) == Counter(record.key for record in mine)
+        expected_records = [record for record in self.table.stream if record.by_service]
+        assert Counter(record.key for record in by_service) == Counter(record.key for record in expected_records)
         for key in {record.key for record in (*records, *self.table.stream)}:
             assert [delivered for delivered in records if delivered.key == key] == [
                 expected for expected in self.table.stream if expected.key == key
@@ -389,8 +389,8 @@ class Machine(RuleBasedStateMachine):
         for record in records:
             assert replayed.get(record.key) == record.old
             replayed[record.key] = record.new
-        left = Counter(image for image in replayed.values() if image is not None)
-        assert left == _canon_all(self.table.items.values())
+        remaining = Counter(image for image in replayed.values() if image is not None)
+        assert remaining == _canon_all(self.table.items.values())
 
 
 class FileMachine(Machine):
@@ -436,9 +436,9 @@ def _conditional(condition: Condition | None, placeholders: Placeholders) -> dic
     return {} if condition is None else {"ConditionExpression": expression(condition, placeholders)}
 
 
-def _sum(spent: Any) -> dict[str, float]:
+def _sum(consumed: Any) -> dict[str, float]:
     total: dict[str, float] = {}
-    for capacity in spent:
+    for capacity in consumed:
         for name, units in capacity.items():
             total[name] = total.get(name, 0) + units
     return total

@@ -90,7 +90,7 @@ class Record:
 
 
 @dataclass
-class Written:
+class WriteResult:
     """What one write did."""
 
     old: Item | None
@@ -129,28 +129,28 @@ class TableModel:
 
     # Writes.
 
-    def put(self, item: Item, condition: Condition | None = None) -> Written:
+    def put(self, item: Item, condition: Condition | None = None) -> WriteResult:
         """PutItem. Raises RefusedError."""
         return self.apply(self.decide_put(item, condition))
 
-    def update(self, key: Item, clauses: list[Clause], condition: Condition | None = None) -> Written:
+    def update(self, key: Item, clauses: list[Clause], condition: Condition | None = None) -> WriteResult:
         """UpdateItem. Raises RefusedError."""
         return self.apply(self.decide_update(key, clauses, condition))
 
-    def delete(self, key: Item, condition: Condition | None = None) -> Written:
+    def delete(self, key: Item, condition: Condition | None = None) -> WriteResult:
         """DeleteItem. Raises RefusedError."""
         return self.apply(self.decide_delete(key, condition))
 
     def decide_put(self, item: Item, condition: Condition | None = None) -> tuple[Item | None, Item | None]:
         """Old and new version."""
-        return self._both(lambda: self._checked(item), item, condition), item
+        return self._check_all(lambda: self._check_item(item), item, condition), item
 
     def decide_update(
         self, key: Item, clauses: list[Clause], condition: Condition | None = None
     ) -> tuple[Item | None, Item | None]:
         """Old and new version."""
         new: list[Item] = []
-        old = self._both(lambda: new.append(self._outcome(key, clauses)), key, condition)
+        old = self._check_all(lambda: new.append(self._outcome(key, clauses)), key, condition)
         return (old, new[0]) if old is not None or new[0].keys() != key.keys() else (None, None)
 
     def _outcome(self, key: Item, clauses: list[Clause]) -> Item:
@@ -159,42 +159,44 @@ class TableModel:
         if any(name in names and (name, kind) not in kinds for name, kind in assigned_kinds(clauses)):
             raise invalid()
         old = self.get(key)
-        return self._checked(updated(clauses, old or dict(key), exists=old is not None))
+        return self._check_item(updated(clauses, old or dict(key), exists=old is not None))
 
-    def _checked(self, item: Item) -> Item:
+    def _check_item(self, item: Item) -> Item:
         for index in self.indexes.values():
             index.check(item)
         return item
 
-    def _both(self, check: Callable[[], Any], key: Item, condition: Condition | None) -> Item | None:
+    def _check_all(self, check: Callable[[], Any], key: Item, condition: Condition | None) -> Item | None:
         """Return the old version if the request is valid and its condition is true."""
         try:
             check()
         except RefusedError as refused:
             try:
-                self._meeting(key, condition)
-            except RefusedError as also:
-                raise RefusedError(*refused.codes, *also.codes) from None
+                self._check_condition(key, condition)
+            except RefusedError as other_refusal:
+                raise RefusedError(*refused.codes, *other_refusal.codes) from None
             raise
-        return self._meeting(key, condition)
+        return self._check_condition(key, condition)
 
     def decide_delete(self, key: Item, condition: Condition | None = None) -> tuple[Item | None, Item | None]:
         """Old version and nothing."""
-        return self._meeting(key, condition), None
+        return self._check_condition(key, condition), None
 
-    def _meeting(self, key: Item, condition: Condition | None) -> Item | None:
+    def _check_condition(self, key: Item, condition: Condition | None) -> Item | None:
         old = self.get(key)
         if condition is not None and not holds(condition, old or {}):
             raise RefusedError(CONDITION_FAILED)
         return old
 
-    def apply(self, change: tuple[Item | None, Item | None], *, factor: int = 1, by_service: bool = False) -> Written:
+    def apply(
+        self, change: tuple[Item | None, Item | None], *, factor: int = 1, by_service: bool = False
+    ) -> WriteResult:
         """Put the new version in the old one's place."""
         old, new = change
         capacity = self.cost(old, new, factor)
         version = new or old
         if version is None:
-            return Written(None, None, capacity)
+            return WriteResult(None, None, capacity)
         key = self.key_of(version)
         if new is None:
             del self.items[self.place(key)]
@@ -203,16 +205,16 @@ class TableModel:
         if canon_item(old) != canon_item(new):
             event = "INSERT" if old is None else "REMOVE" if new is None else "MODIFY"
             self.stream.append(Record(event, canon_item(key), canon_item(old), canon_item(new), by_service))
-        return Written(old, new, capacity)
+        return WriteResult(old, new, capacity)
 
     def cost(self, old: Item | None, new: Item | None, factor: int = 1) -> dict[str, float]:
         """Write units by index; the table's own under the empty name."""
         sizes = [item_bytes(item) for item in (old, new) if item is not None]
         units: dict[str, float] = {"": factor * write_units(*sizes)}
         for index in self.indexes.values():
-            spent = self._index_cost(index, self.entry(index, old), self.entry(index, new))
-            if spent:
-                units[index.name] = spent
+            consumed = self._index_cost(index, self.entry(index, old), self.entry(index, new))
+            if consumed:
+                units[index.name] = consumed
         return units
 
     def _index_cost(self, index: IndexModel, old: Item | None, new: Item | None) -> float:

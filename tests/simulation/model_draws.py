@@ -56,14 +56,14 @@ scalars = st.one_of(
 )
 
 
-def _some(members: list[Any]) -> st.SearchStrategy[list[Any]]:
+def _unique_lists(members: list[Any]) -> st.SearchStrategy[list[Any]]:
     return st.lists(st.sampled_from(members), min_size=1, max_size=3, unique=True)
 
 
 sets = st.one_of(
-    _some(TEXTS).map(lambda members: {"SS": members}),
-    _some(["0", "1", "1.5", "10"]).map(lambda members: {"NS": members}),
-    _some(BINARIES).map(lambda members: {"BS": members}),
+    _unique_lists(TEXTS).map(lambda members: {"SS": members}),
+    _unique_lists(["0", "1", "1.5", "10"]).map(lambda members: {"NS": members}),
+    _unique_lists(BINARIES).map(lambda members: {"BS": members}),
 )
 lists = st.lists(scalars, max_size=3).map(lambda members: {"L": members})
 maps = st.fixed_dictionaries({}, optional={"k": scalars, "z": lists, "o": texts}).map(lambda members: {"M": members})

@@ -65,12 +65,12 @@ class Read:
         rows = self.table.rows(self.index)
         # Mostly a partition that is there.
         if rows and data.draw(st.integers(0, 5)) > 0:
-            like = data.draw(st.sampled_from(rows))
-            values = [like[name] for name, _ in partition]
+            sample = data.draw(st.sampled_from(rows))
+            values = [sample[name] for name, _ in partition]
         else:
             values = [data.draw(draws.key_value(kind)) for _, kind in partition]
-        named = zip(partition, values, strict=True)
-        terms = [f"{placeholders.path((name,))} = {placeholders.value(value)}" for (name, _), value in named]
+        conditions = zip(partition, values, strict=True)
+        terms = [f"{placeholders.path((name,))} = {placeholders.value(value)}" for (name, _), value in conditions]
         selected = self.table.collection(self.index, values)
         bounds, selected = self._sort_terms(data, placeholders, selected)
         self.request["KeyConditionExpression"] = " AND ".join(terms + bounds)
@@ -86,8 +86,8 @@ class Read:
         self, data: st.DataObject, placeholders: Placeholders, rows: list[Item]
     ) -> tuple[list[str], list[Item]]:
         """Conditions on the leading sort attributes: equal on all but the last of those that are named."""
-        own = (self.table.sort,) if self.table.sort is not None else ()
-        attributes = self.index.sort if self.index is not None else own
+        table_sort = (self.table.sort,) if self.table.sort is not None else ()
+        attributes = self.index.sort if self.index is not None else table_sort
         terms: list[str] = []
         for name, kind in attributes[: data.draw(st.integers(0, len(attributes)))]:
             if terms and " = " not in terms[-1]:
@@ -140,7 +140,7 @@ class Read:
         if self._is_incomplete(projected) or (
             operation == "Query" and self._is_part() and not filtered <= self._stored_names()
         ):
-            self._refused(operation)
+            self._check_refused(operation)
             return
         # Nothing can follow the one item of a table without a sort key: its query names no last key.
         finds_one = operation == "Query" and self.index is None and self.table.sort is None
@@ -148,7 +148,7 @@ class Read:
         responses = list(pages_of(self.call, operation, self.request))
         assert len(responses) == len(pages)
         for evaluated, response in zip(pages, responses, strict=True):
-            complete = [self._whole(row) for row in evaluated] if fetching else evaluated
+            complete = [self._table_item(row) for row in evaluated] if fetching else evaluated
             matching = [row for row in complete if test is None or holds(test, row)]
             assert (response["ScannedCount"], response["Count"]) == (len(evaluated), len(matching))
             if self.request.get("Select") == "COUNT":
@@ -157,10 +157,10 @@ class Read:
                 projected_rows = [_cut(row, projected) for row in matching]
                 assert list(map(canon_item, response["Items"])) == list(map(canon_item, projected_rows))
             self._check_end(evaluated, response)
-            spent = self.table.read_cost(self.index, evaluated, consistent)
+            consumed = self.table.read_cost(self.index, evaluated, consistent)
             if fetching:
-                spent[""] += sum(read_units(item_bytes(row), consistent) for row in complete)
-            assert capacity_of(response["ConsumedCapacity"]) == spent
+                consumed[""] += sum(read_units(item_bytes(row), consistent) for row in complete)
+            assert capacity_of(response["ConsumedCapacity"]) == consumed
 
     def _projection(self, data: st.DataObject, placeholders: Placeholders) -> tuple[set[str] | None, bool]:
         """Return the attributes in the answer, None for all; and whether items are fetched from the table for them."""
@@ -200,14 +200,14 @@ class Read:
         self.request["FilterExpression"] = expression(condition, placeholders)
         return condition
 
-    def _refused(self, operation: str) -> None:
+    def _check_refused(self, operation: str) -> None:
         try:
             self.call(operation, copy.deepcopy(self.request))
         except ValidationError:
             return
         raise AssertionError("what the index does not hold was not refused")
 
-    def _whole(self, row: Item) -> Item:
+    def _table_item(self, row: Item) -> Item:
         item = self.table.get(self.table.key_of(row))
         assert item is not None
         return item

@@ -44,7 +44,7 @@ class ScriptedStream:
     expired: set[str] = field(default_factory=set)
     busy: int = 0
     """How many reads are refused yet."""
-    asked: list[tuple[str, str]] = field(default_factory=list)
+    iterator_requests: list[tuple[str, str]] = field(default_factory=list)
     """Shards and kinds of iterators that were asked for."""
     reads: int = 0
 
@@ -63,15 +63,15 @@ class ScriptedStream:
         """Return one shard per page."""
         names = sorted(set(self.shards) - self.unlisted)
         start = request.get("ExclusiveStartShardId")
-        at = 0 if start is None else names.index(start) + 1
-        described: dict[str, Any] = {"StreamStatus": "ENABLED", "StreamViewType": "NEW_AND_OLD_IMAGES", "Shards": []}
-        if at < len(names):
-            described["Shards"] = [self._described(names[at])]
-            if at + 1 < len(names):
-                described["LastEvaluatedShardId"] = names[at]
-        return {"StreamDescription": described}
+        index = 0 if start is None else names.index(start) + 1
+        description: dict[str, Any] = {"StreamStatus": "ENABLED", "StreamViewType": "NEW_AND_OLD_IMAGES", "Shards": []}
+        if index < len(names):
+            description["Shards"] = [self._describe_shard(names[index])]
+            if index + 1 < len(names):
+                description["LastEvaluatedShardId"] = names[index]
+        return {"StreamDescription": description}
 
-    def _described(self, name: str) -> dict[str, Any]:
+    def _describe_shard(self, name: str) -> dict[str, Any]:
         shard = self.shards[name]
         span = {"StartingSequenceNumber": str(min(shard.records, default=1))}
         if shard.closed:
@@ -81,7 +81,7 @@ class ScriptedStream:
 
     def _GetShardIterator(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         name, kind = request["ShardId"], request["ShardIteratorType"]
-        self.asked.append((name, kind))
+        self.iterator_requests.append((name, kind))
         if name not in self.shards:
             raise ResourceNotFoundError("no such shard")
         shard = self.shards[name]
@@ -90,7 +90,7 @@ class ScriptedStream:
             position = int(request["SequenceNumber"])
             if position <= shard.trimmed:
                 raise TrimmedDataAccessError("trimmed")
-        return {"ShardIterator": f"{name}|{position}|{len(self.asked)}"}
+        return {"ShardIterator": f"{name}|{position}|{len(self.iterator_requests)}"}
 
     def _GetRecords(self, request: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         self.reads += 1
@@ -105,10 +105,10 @@ class ScriptedStream:
         if self.empty_first and not rest.endswith("+"):
             return {"Records": [], "NextShardIterator": f"{iterator}+"}
         after = max(int(position) - self.repeats, shard.trimmed)
-        left = [record for record in shard.records if record > after]
-        records = left[: min(self.page, request["Limit"])]
+        remaining = [record for record in shard.records if record > after]
+        records = remaining[: min(self.page, request["Limit"])]
         response: dict[str, Any] = {"Records": [self._record(record) for record in records]}
-        if not shard.closed or len(records) < len(left):
+        if not shard.closed or len(records) < len(remaining):
             last = max(records) if records else position
             response["NextShardIterator"] = f"{name}|{last}|{rest}"
         return response

@@ -131,7 +131,7 @@ def test_expired_iterators_are_renewed_at_the_last_position(script: Script) -> N
     script.stream.shards["a"].records += [3, 4]
     runner.run_once()
     assert script.got == [1, 2, 3, 4]
-    assert script.stream.asked == [("a", "TRIM_HORIZON"), ("a", "AFTER_SEQUENCE_NUMBER")]
+    assert script.stream.iterator_requests == [("a", "TRIM_HORIZON"), ("a", "AFTER_SEQUENCE_NUMBER")]
     assert script.notices == []
 
 
@@ -144,7 +144,7 @@ def test_latest_starts_with_new_records_and_an_expired_iterator_skips_nothing(sc
     script.stream.expired = {"a|2|1"}
     runner.run_once()
     assert script.got == [11, 12]
-    assert script.stream.asked == [("a", "LATEST"), ("a", "TRIM_HORIZON")]
+    assert script.stream.iterator_requests == [("a", "LATEST"), ("a", "TRIM_HORIZON")]
 
 
 def test_latest_is_stored_before_the_first_record(script: Script) -> None:

@@ -50,11 +50,11 @@ class Writing:
 
     def path(self, parts: Path) -> Pair:
         quoted = [part if isinstance(part, int) else '"{}"'.format(part.replace('"', '""')) for part in parts]
-        placed = [part if isinstance(part, int) else self._name(part) for part in parts]
-        return Pair(_joined(quoted), _joined(placed))
+        placeholders = [part if isinstance(part, int) else self._name(part) for part in parts]
+        return Pair(_joined(quoted), _joined(placeholders))
 
     def _name(self, name: str) -> str:
-        alias = next((placeholder for placeholder, meant in self.names.items() if meant == name), None)
+        alias = next((placeholder for placeholder, original in self.names.items() if original == name), None)
         if alias is None:
             alias = f"#n{len(self.names)}"
             self.names[alias] = name
@@ -147,30 +147,30 @@ _FREE = ("t", "size", 'q"t', "Order", "é")
 _INSIDE: list[Path] = [("l", 0), ("l", 1), ("m", "n"), ("m", "size"), ("m", 'q"t'), ("x.y", 0, "t"), ("x.y", 1)]
 
 
-def _of(kind: str) -> Callable[[Any], Value]:
+def _typed(kind: str) -> Callable[[Any], Value]:
     return lambda content: {kind: content}
 
 
-TEXT_VALUES, NUMBER_VALUES = TEXTS.map(_of("S")), NUMBERS.map(_of("N"))
+TEXT_VALUES, NUMBER_VALUES = TEXTS.map(_typed("S")), NUMBERS.map(_typed("N"))
 SETS = st.one_of(
-    st.lists(TEXTS, min_size=1, max_size=3, unique=True).map(_of("SS")),
-    st.lists(NUMBERS, min_size=1, max_size=3, unique=True).map(_of("NS")),
+    st.lists(TEXTS, min_size=1, max_size=3, unique=True).map(_typed("SS")),
+    st.lists(NUMBERS, min_size=1, max_size=3, unique=True).map(_typed("NS")),
 )
 LEAVES = st.one_of(
     TEXT_VALUES,
     NUMBER_VALUES,
-    BINARIES.map(_of("B")),
-    st.booleans().map(_of("BOOL")),
+    BINARIES.map(_typed("B")),
+    st.booleans().map(_typed("BOOL")),
     st.just({"NULL": True}),
     SETS,
-    st.lists(BINARIES, min_size=1, max_size=3, unique=True).map(_of("BS")),
+    st.lists(BINARIES, min_size=1, max_size=3, unique=True).map(_typed("BS")),
 )
-LISTS = st.lists(LEAVES, max_size=3).map(_of("L"))
-MAPS = st.dictionaries(NAMES, LEAVES, max_size=4).map(_of("M"))
-VALUES = st.one_of(LEAVES, LISTS, MAPS, st.lists(MAPS, max_size=2).map(_of("L")))
-KEYS = {"a": TEXTS.filter(bool).map(_of("S")), "b": NUMBER_VALUES, "c": BINARIES.filter(bool).map(_of("B"))}
+LISTS = st.lists(LEAVES, max_size=3).map(_typed("L"))
+MAPS = st.dictionaries(NAMES, LEAVES, max_size=4).map(_typed("M"))
+VALUES = st.one_of(LEAVES, LISTS, MAPS, st.lists(MAPS, max_size=2).map(_typed("L")))
+KEYS = {"a": TEXTS.filter(bool).map(_typed("S")), "b": NUMBER_VALUES, "c": BINARIES.filter(bool).map(_typed("B"))}
 """The keys of indexes."""
-TYPED = {"n": NUMBER_VALUES, "l": LISTS, "m": MAPS, "ss": SETS, "x.y": st.lists(MAPS, max_size=2).map(_of("L"))}
+TYPED = {"n": NUMBER_VALUES, "l": LISTS, "m": MAPS, "ss": SETS, "x.y": st.lists(MAPS, max_size=2).map(_typed("L"))}
 ITEMS = st.fixed_dictionaries(TYPED, optional=KEYS | dict.fromkeys(_FREE, VALUES))
 FREE_PATHS = st.one_of(st.sampled_from(_FREE).map(lambda name: (name,)), st.sampled_from(_INSIDE))
 PATHS = st.one_of(NAMES.map(lambda name: (name,)), st.sampled_from(_INSIDE))
@@ -211,8 +211,8 @@ def _tests(draw: st.DrawFn) -> Node:
 
 
 def _joints(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    both = st.sampled_from(["({} AND {})", "({} OR {})"])
-    joined = st.builds(lambda form, left, right: Node(form, form, (left, right)), both, inner, inner)
+    operators = st.sampled_from(["({} AND {})", "({} OR {})"])
+    joined = st.builds(lambda form, left, right: Node(form, form, (left, right)), operators, inner, inner)
     return joined | inner.map(lambda node: Node("(NOT {})", "(NOT {})", (node,)))
 
 
