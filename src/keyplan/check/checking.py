@@ -195,8 +195,9 @@ def _unexplained_problem(suppression: Suppression) -> str:
 
 
 def _unused_suppression(suppression: Suppression, names: Collection[str]) -> tuple[str, str]:
-    """Return a message that explains why a suppression has no effect, and an instruction for fixing it. `names` are the
-    names to which a suppression can refer.
+    """Return a message that explains why a suppression has no effect, and an instruction for fixing it.
+
+    `names` are the names to which a suppression can refer.
     """
     suppressed = f"{suppression.code} is suppressed{' for ' + suppression.on if suppression.on else ''}"
     if suppression.code not in PAGES:

@@ -95,7 +95,9 @@ def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
 @lru_cache(_CACHE_SIZE)
 def prefix_overlap(prefix: BoundTemplate, template: BoundTemplate, known_fields: frozenset[str]) -> Overlap | None:
     """Return a key of `template` that a begins_with query for the keys of `prefix` would also return, or None if no
-    such key exists. The query compares only the start of the keys, up to the first field that is not in `known_fields`.
+    such key exists.
+
+    The query compares only the start of the keys, up to the first field that is not in `known_fields`.
     """
     return None if are_disjoint(prefix, template) else captured_overlap(prefix, template, known_fields)
 
@@ -103,7 +105,9 @@ def prefix_overlap(prefix: BoundTemplate, template: BoundTemplate, known_fields:
 @lru_cache(_CACHE_SIZE)
 def range_overlap(template: BoundTemplate, other: BoundTemplate, known_fields: frozenset[str]) -> str | None:
     """Return a key of `other` that a range query for the keys of `template` would also return, or None if no such key
-    exists. The range is on the first field that is not in `known_fields`.
+    exists.
+
+    The range is on the first field that is not in `known_fields`.
     """
     return None if are_disjoint(template, other) else range_captures(template, other, known_fields)
 
@@ -237,8 +241,10 @@ def _between_capture(
 
 def _text_range_capture(low: BoundTemplate, high: BoundTemplate | None, key_template: BoundTemplate) -> Capture | None:
     """Return a key of `key_template` that might be between the bounds of a BETWEEN condition, or None if no such key
-    exists. Only the common prefix of the two bounds is compared. If the bounds have no common prefix, only the first
-    characters are compared.
+    exists.
+
+    Only the common prefix of the two bounds is compared. If the bounds have no common prefix, only the first characters
+    are compared.
     """
     if high is None:
         return None

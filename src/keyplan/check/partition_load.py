@@ -44,9 +44,10 @@ def is_constant(source: Source) -> bool:
 
 def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
     """Return the shares of the most frequent values of a counter's key fields, by field name, as far as other entities
-    declare them. A counter is an item to which the plan adds a number. The result is empty for all other plans. For
-    example, if an entity declares that a third of all votes are for one poll, a third of the additions go to the
-    counter of that poll.
+    declare them.
+
+    A counter is an item to which the plan adds a number. The result is empty for all other plans. For example, if an
+    entity declares that a third of all votes are for one poll, a third of the additions go to the counter of that poll.
     """
     counter = plan.entity
     counts = plan.operation == "UpdateItem" and any(action.name == "add" for action in plan.actions)

@@ -347,9 +347,10 @@ def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
 
 
 def _share_written(plan: Plan, bound: BoundKey) -> float:
-    """Of the items that a plan writes or deletes, return the share that is in an index. A new item is in the index if
-    the default values of its fields satisfy `only_if`. For example, few orders are open, but every order is open when
-    it is created. For other items, the declared share of stored items applies.
+    """Of the items that a plan writes or deletes, return the share that is in an index.
+
+    A new item is in the index if the default values of its fields satisfy `only_if`. For example, few orders are open,
+    but every order is open when it is created. For other items, the declared share of stored items applies.
     """
     return share_in_index(plan.entity, replace(bound, only_if=None) if index_defaults(plan, bound) else bound)
 
@@ -440,6 +441,7 @@ def _entries(
     entity: EntitySpec, bound: BoundIndexKey, changed: set[str], inside_before: bool | None, inside_after: bool | None
 ) -> float:
     """Return the expected number of writes to an index for one update that changes the fields `changed`.
+
     `inside_before` states whether the item is in the index before the write, and `inside_after` whether it is in the
     index after the write. Each is None if the pattern does not determine this.
     """

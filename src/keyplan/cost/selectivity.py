@@ -278,9 +278,10 @@ def _fixed_fields(plan: Plan) -> Iterator[tuple[str, Source, int]]:
 
 
 def _fixed_by_condition(condition: SortCondition, plan: Plan) -> set[str]:
-    """Return the fields for which a sort key condition requires exactly one value. For BETWEEN, these are the fields
-    with the same value in both bounds. For begins_with, the last field is omitted if only a prefix of its value is
-    compared. For other operators except =, the result is empty.
+    """Return the fields for which a sort key condition requires exactly one value.
+
+    For BETWEEN, these are the fields with the same value in both bounds. For begins_with, the last field is omitted if
+    only a prefix of its value is compared. For other operators except =, the result is empty.
     """
     low, high = condition.low, condition.high
     if condition.op not in {"=", "begins_with"}:
@@ -372,9 +373,10 @@ def _share(entity: EntitySpec, name: str, source: Source, condition: Condition |
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """The effect of a condition on one field on the number of matching items. The number of items is divided by
-    `number`, which is the number of distinct values of the field divided by the number of requested values. `number` is
-    None if it is unknown.
+    """The effect of a condition on one field on the number of matching items.
+
+    The number of items is divided by `number`, which is the number of distinct values of the field divided by the
+    number of requested values. `number` is None if it is unknown.
     """
 
     number: float | None
@@ -392,9 +394,10 @@ def _value_counts(name: str, entity: EntitySpec, plan: Plan, constants: Sequence
 
 
 def _value_count(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
-    """Return the number of distinct values of a field, and the assumption on which the number is based. The number is
-    declared for this entity or derived from other entities, or None if it is unknown. The assumption is an empty string
-    if the number is declared or unknown.
+    """Return the number of distinct values of a field, and the assumption on which the number is based.
+
+    The number is declared for this entity or derived from other entities, or None if it is unknown. The assumption is
+    an empty string if the number is declared or unknown.
     """
     field = entity.fields.get(name)
     if field is None:

@@ -131,16 +131,19 @@ class Backfill:
 
 
 def count_of(spec: EntitySpec, counterpart: EntitySpec | None = None) -> int | None:
-    """Return the declared number of an entity's items, or None if it is not declared. If the entity declares no volume,
-    use the volume of `counterpart`, which is the same entity in the other design.
+    """Return the declared number of an entity's items, or None if it is not declared.
+
+    If the entity declares no volume, use the volume of `counterpart`, which is the same entity in the other design.
     """
     items = spec.volume or (None if counterpart is None else counterpart.volume)
     return None if items is None else items.count
 
 
 def _sized_entity(spec: EntitySpec, counterpart: EntitySpec | None) -> EntitySpec:
-    """Return an entity. If it declares no volume, return a copy with the volume of `counterpart`, which is the same
-    entity in the other design.
+    """Return an entity.
+
+    If it declares no volume, return a copy with the volume of `counterpart`, which is the same entity in the other
+    design.
     """
     return spec if spec.volume is not None or counterpart is None else replace(spec, volume=counterpart.volume)
 
@@ -288,8 +291,9 @@ def _entry_figures(
     spec: EntitySpec, counterpart: EntitySpec | None, bound: BoundIndexKey | None
 ) -> tuple[float, float, int]:
     """Return the share of an entity's items that are in an index, the write units for writing one such item to the
-    index, and the average size in bytes of such an item. All are 0 if `bound` is None, which means that the entity has
-    no key in the index.
+    index, and the average size in bytes of such an item.
+
+    All are 0 if `bound` is None, which means that the entity has no key in the index.
     """
     if bound is None:
         return 0.0, 0, 0

@@ -71,8 +71,10 @@ def entity_changes(old: Table, new: Table) -> Iterator[DesignChange]:
 
 def _entity_added(table: Table, spec: EntitySpec, counterpart: EntitySpec | None) -> tuple[str, str]:
     """Return two sentences about an added entity: the first says that it was added, and the second describes the
-    effects on stored items and on the old version of the program. `counterpart` is a removed entity with the same key
-    or fields, which may be the same entity under its old name. It is None if no such entity exists.
+    effects on stored items and on the old version of the program.
+
+    `counterpart` is a removed entity with the same key or fields, which may be the same entity under its old name. It
+    is None if no such entity exists.
     """
     summary = f"entity {spec.name} was added to table {table.name}"
     effects = "No items of it are stored yet. The old version ignores its items."

@@ -146,8 +146,9 @@ def value_form(value: object) -> Form:
 
 
 def plan_form(plan: Plan) -> dict[str, Form]:
-    """Return a comparable form of each part of a plan, by the name of the part, such as "filter". Messages show these
-    names.
+    """Return a comparable form of each part of a plan, by the name of the part, such as "filter".
+
+    Messages show these names.
     """
     return {
         "operation": (plan.operation, plan.select),

@@ -107,8 +107,10 @@ class Checkpoints(Protocol):
 
 T = TypeVar("T")
 _StoredConsumers = dict[str, dict[str, Any]]
-"""The content of a checkpoint file. It maps the name of each consumer to a dict with the members `begins_at_s`,
-`is_known`, `lanes` and `runners`. `lanes` maps the key of each shard to the consumer's lease.
+"""The content of a checkpoint file.
+
+It maps the name of each consumer to a dict with the members `begins_at_s`, `is_known`, `lanes` and `runners`. `lanes`
+maps the key of each shard to the consumer's lease.
 """
 
 

@@ -111,9 +111,10 @@ class Track:
     is_at_tip: bool = False
     """True if the last read of the shard returned no records."""
     last_at_s: float | None = None
-    """The write time, in epoch seconds, of the record that is being delivered or was delivered last. If no record of
-    the last page has been delivered yet, the write time of the last record that was read. None if no record has been
-    read.
+    """The write time, in epoch seconds, of the record that is being delivered or was delivered last.
+
+    If no record of the last page has been delivered yet, the write time of the last record that was read. None if no
+    record has been read.
     """
 
     @property

@@ -158,8 +158,9 @@ class Leases:
 
     def renew(self, track: Track) -> None:
         """Renew all leases that expire soon, including the leases on shards other than the track's shard, because
-        delivering the records of one shard can take a long time. Raises LeaseLostError if another runner has acquired
-        the track's shard.
+        delivering the records of one shard can take a long time.
+
+        Raises LeaseLostError if another runner has acquired the track's shard.
         """
         now_s = self._clock.now()
         if now_s - self._renewed_at_s >= self.lease_s / 6:

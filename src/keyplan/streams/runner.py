@@ -48,8 +48,9 @@ _UNLIMITED = 1 << 60
 
 
 class Runner:
-    """Runs the consumers of a table. All consumers share the reads of the stream. Only one thread at a time can use a
-    runner.
+    """Runs the consumers of a table.
+
+    All consumers share the reads of the stream. Only one thread at a time can use a runner.
     """
 
     def __init__(
@@ -244,9 +245,10 @@ class Runner:
     # Within.
 
     def _deliver_available(self, limit: int | None, *, refresh: bool) -> Counts:
-        """Deliver records, and read more until no consumer can continue now. Return the counts. At most `limit` records
-        are read. If `refresh` is True, new shards and runners are looked up first. Raises ConsumerStoppedError if a
-        record failed permanently and the consumer has no failure destination.
+        """Deliver records, and read more until no consumer can continue now.
+
+        Return the counts. At most `limit` records are read. If `refresh` is True, new shards and runners are looked up
+        first. Raises ConsumerStoppedError if a record failed permanently and the consumer has no failure destination.
         """
         counts = Counts()
         if refresh:

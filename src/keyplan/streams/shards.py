@@ -98,8 +98,9 @@ class ShardReader:
         self.groups = groups
 
     def process(self, group: ConsumerGroup, counts: Counts, limit: int) -> bool:
-        """Deliver records to a group of consumers, and then read up to `limit` more records from their shard. Return
-        True if the caller must process the group again, because records were handled or read.
+        """Deliver records to a group of consumers, and then read up to `limit` more records from their shard.
+
+        Return True if the caller must process the group again, because records were handled or read.
         """
         group.tracks = [track for track in group.tracks if not track.is_lost]
         has_progress = self._deliver(group, counts)

@@ -116,8 +116,10 @@ async def run_async(steps: Steps) -> Parsed:
 def _emit_before_call(
     operation: Operation, client: Any, params: dict[str, Any], context: dict[str, Any]
 ) -> Generator[Step, Any, tuple[Any, Parsed] | None]:
-    """Emit botocore's event before-call. If an event handler, such as botocore's Stubber, answers the request, return
-    an HTTP response and the parsed response. Otherwise, return None.
+    """Emit botocore's event before-call.
+
+    If an event handler, such as botocore's Stubber, answers the request, return an HTTP response and the parsed
+    response. Otherwise, return None.
     """
     request = client._serializer.serialize_to_request(params, operation.model)
     prepare_request_dict(request, endpoint_url=client.meta.endpoint_url, context=context)
@@ -141,9 +143,10 @@ def _run_on_engine(
     context: dict[str, Any],
     sleep: Callable[[float], Any],
 ) -> Generator[Step, Any, tuple[Any, Parsed]]:
-    """Run the call on the engine, and return the HTTP response and the parsed response. The HTTP response is None if
-    the call succeeded, and has an empty body if the call failed. A failed attempt is repeated as often as the client's
-    retry handler requests it.
+    """Run the call on the engine, and return the HTTP response and the parsed response.
+
+    The HTTP response is None if the call succeeded, and has an empty body if the call failed. A failed attempt is
+    repeated as often as the client's retry handler requests it.
     """
     attempts = 1
     while True:

@@ -220,8 +220,9 @@ class BetweenCondition(Condition):
 
 @dataclass(frozen=True, eq=False)
 class InCondition(Condition):
-    """A condition that tests whether an operand equals one of several choices. An `each(...)` of a list parameter is a
-    single choice that stands for all values in the list.
+    """A condition that tests whether an operand equals one of several choices.
+
+    An `each(...)` of a list parameter is a single choice that stands for all values in the list.
     """
 
     operand: Operand

@@ -47,8 +47,9 @@ _NO_CONSTANT = (*CALL_SOURCES, Operand)
 
 def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
     """Return a copy of a condition in which every parameter and constant, including those in paths, is replaced by the
-    result of `value(parameter_or_constant)`. For an `each(...)`, which stands for several values, `value` returns a
-    list.
+    result of `value(parameter_or_constant)`.
+
+    For an `each(...)`, which stands for several values, `value` returns a list.
     """
     if isinstance(condition, (AndCondition, OrCondition)):
         return type(condition)(tuple(with_values(part, value) for part in condition.parts))

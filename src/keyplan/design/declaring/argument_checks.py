@@ -297,8 +297,9 @@ def _prefix_type(kind: Any) -> Any:
 
 def _part_type(kind: Any) -> Any:
     """Return the type of the argument that `contains` accepts for a field of type `kind`: str for a string, or a type
-    that is comparable with the elements of a list or set. Return `object` for any other type, which means that the
-    argument is not checked.
+    that is comparable with the elements of a list or set.
+
+    Return `object` for any other type, which means that the argument is not checked.
     """
     if kind is str:
         return str

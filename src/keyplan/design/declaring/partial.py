@@ -64,6 +64,7 @@ def load_partially(target: str) -> PartialDesign:
 
 def _unload_tables(names: set[str]) -> None:
     """Remove each of the named modules from `sys.modules` if it declares a table, so that the module is imported again.
+
     The failed import may have added patterns to its tables.
     """
     for name in names:

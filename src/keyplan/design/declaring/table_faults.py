@@ -191,7 +191,9 @@ def _key_type_faults(table: DeclaredTable) -> Iterator[Fault]:
 
 def _sentinel_type_faults(entity: EntitySpec) -> Iterator[Fault]:
     """Yield a fault for each unique constraint whose guard items would have a key of a different type than the table's
-    key. A guard item reserves a unique value, and has a string key by default.
+    key.
+
+    A guard item reserves a unique value, and has a string key by default.
     """
     for rule in entity.sentinels:
         for part, key_part in zip(rule.key.attributes, entity.key.attributes, strict=True):

@@ -320,9 +320,10 @@ class Table:
     def replace(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, ItemWrite]], Write[P, E]]:
-        """Declare the replacement of an existing item. The decorated function has a parameter for the new item, such as
-        `task`, and returns `item(task)`. If the entity has a version field, the version of the new item must equal the
-        stored version.
+        """Declare the replacement of an existing item.
+
+        The decorated function has a parameter for the new item, such as `task`, and returns `item(task)`. If the entity
+        has a version field, the version of the new item must equal the stored version.
         """
         return self._declare("replace", (entity,), options)
 

@@ -221,8 +221,10 @@ def _label(kind: str, specs: Sequence[EntitySpec], index: str | None = None) -> 
 def query_call(
     terms: Sequence[Any], options: Mapping[str, Any], *, kind: Literal["query", "count"] = "query", method: str = ""
 ) -> Call[Any]:
-    """Return the call for an ad-hoc query or count. `terms` contains the entities, followed by the key condition. Error
-    messages contain `method`, the name of the connection's method or, if `method` is empty, `kind`.
+    """Return the call for an ad-hoc query or count.
+
+    `terms` contains the entities, followed by the key condition. Error messages contain `method`, the name of the
+    connection's method or, if `method` is empty, `kind`.
     """
     entities, condition = tuple(terms[:-1]), terms[-1] if terms else None
     method = method or kind

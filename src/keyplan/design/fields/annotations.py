@@ -506,9 +506,10 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
     ((datetime,), date),
     ((tuple,), list),
 )
-"""Types that cannot be distinguished when a stored value is read. Each element contains a tuple of types, and another
-type that is stored in the same way. In a union of one of these types and the other type, each stored value would be
-read back as the other type.
+"""Types that cannot be distinguished when a stored value is read.
+
+Each element contains a tuple of types, and another type that is stored in the same way. In a union of one of these
+types and the other type, each stored value would be read back as the other type.
 """
 _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
 """Types of dict keys that can be restored from the keys of a DynamoDB map, which are always strings."""

@@ -66,8 +66,10 @@ def item_decoder(fields: Sequence[StoredField]) -> ItemDecoder:
 
 
 def _decoding_expression(field: StoredField, number: int, stored: str) -> str:
-    """Return the source expression that decodes a field. `stored` is the expression for the attribute value. `number`
-    distinguishes the names that the generated code uses for this field, such as `decode3`.
+    """Return the source expression that decodes a field.
+
+    `stored` is the expression for the attribute value. `number` distinguishes the names that the generated code uses
+    for this field, such as `decode3`.
     """
     if plain_decoder(field) is None:
         return f"decode{number}({stored})"
@@ -95,9 +97,10 @@ def item_reader(
     *,
     always_present: Collection[str] = (),
 ) -> ItemReader | None:
-    """Return a function that converts an item to an object, or None if pydantic must validate the values. `fields` are
-    all fields of the model. `always_present` are the names of optional fields whose attributes are present in every
-    item. The function passes items that it cannot decode to `fallback`.
+    """Return a function that converts an item to an object, or None if pydantic must validate the values.
+
+    `fields` are all fields of the model. `always_present` are the names of optional fields whose attributes are present
+    in every item. The function passes items that it cannot decode to `fallback`.
     """
     if fields.keys() != model.model_fields.keys() or not _constructs_plainly(model):
         return None
@@ -330,9 +333,10 @@ def _absent_value(field: StoredField, number: int, scope: dict[str, Any]) -> _Ab
 def item_encoder(
     fields: Sequence[StoredField], texts: Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]] = ()
 ) -> ItemEncoder:
-    """Return a function that converts field values to an item, omitting None and empty sets. `texts` are the attributes
-    that combine several field values in one string. Each element is the name of the attribute and the function that
-    builds the string.
+    """Return a function that converts field values to an item, omitting None and empty sets.
+
+    `texts` are the attributes that combine several field values in one string. Each element is the name of the
+    attribute and the function that builds the string.
     """
     scope: dict[str, Any] = {
         "encode_value": encode_value,

@@ -356,8 +356,9 @@ def _needs_guard(encoding: Encoding, delimiter: str) -> bool:
 
 
 def _ambiguous(texts: tuple[str, ...], delimiter: str) -> set[str]:
-    """Return the strings that a parser could confuse with another of the given strings. This is the case if `string +
-    delimiter` starts with `other_string + delimiter`.
+    """Return the strings that a parser could confuse with another of the given strings.
+
+    This is the case if `string + delimiter` starts with `other_string + delimiter`.
     """
     return {
         text

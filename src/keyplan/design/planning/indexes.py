@@ -328,7 +328,9 @@ def _plural(verb_phrase: str) -> str:
 
 def missing_in_index(index: Index, spec: EntitySpec) -> list[str]:
     """Return the fields of an entity that are neither projected into an index nor contained in the index key or primary
-    key. Return an empty list if the index never contains items of the entity.
+    key.
+
+    Return an empty list if the index never contains items of the entity.
     """
     bound_key = spec.key_in(index)
     if bound_key is None:

@@ -117,9 +117,10 @@ class RangeRequest:
         return "" if self._filter is None else self._filter.longest
 
     def partitions(self, arguments: Arguments) -> list[Arguments]:
-        """Return the arguments for the request to each partition that a call reads, without duplicate partitions. If a
-        call reads several partitions, each element contains the arguments of the call and the value that selects the
-        partition. Otherwise, the list contains only the arguments of the call.
+        """Return the arguments for the request to each partition that a call reads, without duplicate partitions.
+
+        If a call reads several partitions, each element contains the arguments of the call and the value that selects
+        the partition. Otherwise, the list contains only the arguments of the call.
         """
         if self._walk is None:
             return [arguments]

@@ -185,8 +185,9 @@ def _lost_set(
 def _guarded_transition(
     subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec, name: str
 ) -> Pattern[..., Any] | None:
-    """Return another pattern that sets the field `name` only under a condition on this field. Return None if no such
-    pattern exists, or if the field has no declared choices.
+    """Return another pattern that sets the field `name` only under a condition on this field.
+
+    Return None if no such pattern exists, or if the field has no declared choices.
     """
     if choices_of(entity.fields[name]) is None or entity.fields[name].type_code == "BOOL":
         return None
@@ -226,7 +227,9 @@ def _unguarded_transition(
 
 def _assignee(plan: Plan, checked_fields: Set[str]) -> str | None:
     """Return the optional field in which an update stores an assignee, such as the worker of a job, or None if the
-    update stores no assignee. Fields in `checked_fields`, which the condition of the update compares, are ignored.
+    update stores no assignee.
+
+    Fields in `checked_fields`, which the condition of the update compares, are ignored.
     """
     for action in plan.actions:
         field = plan.entity.fields[action.path.field]

@@ -66,8 +66,10 @@ def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
 
 def _largest_collection(entity: EntitySpec, other_entities: Sequence[EntitySpec]) -> float | None:
     """Return the estimated size in bytes of an entity's largest item collection, including the copies of the items in
-    local indexes. Return None if the declarations do not determine the size. The number of partition keys can be
-    derived from the declarations of `other_entities`.
+    local indexes.
+
+    Return None if the declarations do not determine the size. The number of partition keys can be derived from the
+    declarations of `other_entities`.
     """
     items, share = entity.volume, key_share(entity.key.partition, entity, {}, other_entities)
     if items is None or share is None:

@@ -151,8 +151,10 @@ def _is_sorted(texts: list[str]) -> bool:
 
 
 def _ordering_placeholder(plan: Plan) -> BoundPlaceholder | None:
-    """Return the placeholder that determines the order of results. Return None if the sort key does not consist of one
-    template, the pattern returns several entities, or the key condition specifies all placeholders.
+    """Return the placeholder that determines the order of results.
+
+    Return None if the sort key does not consist of one template, the pattern returns several entities, or the key
+    condition specifies all placeholders.
     """
     bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or len(bound.sort) != 1 or len(plan.entities) > 1:

@@ -286,8 +286,9 @@ def _reads_all_tenants(pattern: Pattern[..., Any], entity: EntitySpec, tenant: s
 
 def _tenant_of(entity: EntitySpec) -> str | None:
     """Return the field that contains an entity's tenant, or None if the entity has no such field or is itself the
-    tenant. A field with `Attribute(kind="tenant")` takes precedence over a field that has only the name of a tenant
-    field.
+    tenant.
+
+    A field with `Attribute(kind="tenant")` takes precedence over a field that has only the name of a tenant field.
     """
     marked = next((name for name, field in entity.fields.items() if kind_of(field) == "tenant"), None)
     tenant = marked or next((name for name in entity.fields if is_tenant_name(name)), None)

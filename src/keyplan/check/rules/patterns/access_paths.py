@@ -71,7 +71,9 @@ def _names_partition(bound: BoundKey, names: set[str]) -> bool:
 
 def _queried_partition(entity: EntitySpec, names: set[str]) -> BoundKey | None:
     """Return the first of an entity's keys for which `names` includes every required partition key field, or None if no
-    such key exists. A query can read the partition by this key and filter its items.
+    such key exists.
+
+    A query can read the partition by this key and filter its items.
     """
     keys = (bound for bound in (entity.key, *entity.indexes) if bound.fields and bound.partition[0].fields)
     return next((bound for bound in keys if _names_partition(bound, names)), None)

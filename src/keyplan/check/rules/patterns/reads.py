@@ -171,6 +171,7 @@ def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
 
 def _is_followed_by(query: Pattern[..., Any], get: Pattern[..., Any], get_rate: float) -> bool:
     """Return True if the declared rates suggest that a program calls `query` and then calls `get` for each result.
+
     `query` returns partial items, or items that refer to the items that `get` returns. `get_rate` is the number of
     calls to `get` per second.
     """

@@ -200,9 +200,10 @@ def _order_fix(entity: EntitySpec, name: str) -> str:
 
 
 def _stored_order(bound: BoundKey, name: str) -> str:
-    """Return text to append to a message about a sort key. If the sort key contains the field's choices as text, the
-    appended text lists them in the order of the sort key. Otherwise, the appended text says that the sort key does not
-    sort by the field's values.
+    """Return text to append to a message about a sort key.
+
+    If the sort key contains the field's choices as text, the appended text lists them in the order of the sort key.
+    Otherwise, the appended text says that the sort key does not sort by the field's values.
     """
     for part in bound.sort:
         template = as_template(part)
@@ -334,8 +335,9 @@ def _excluded_end(pattern: Pattern[..., Any], plan: Plan, condition: SortConditi
 
 
 def _key_with_prefix(end: KeyValue, part: BoundKeyAttribute) -> Overlap | None:
-    """Return a key that starts with the bound `end` of a range and continues after it. Return None if no key starts
-    with the bound, or if a stored key can be equal to the bound.
+    """Return a key that starts with the bound `end` of a range and continues after it.
+
+    Return None if no key starts with the bound, or if a stored key can be equal to the bound.
     """
     query_template, key_template = template_of(end), as_template(part)
     if query_template is None or key_template is None or end.template is part.template:
