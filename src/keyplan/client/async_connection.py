@@ -88,9 +88,10 @@ class AsyncConnection:
         number of items that one request reads before filtering. `cursor` is the cursor of the previous page.
         `unreadable` is a function that is called with the error for each item that cannot be read as its entity. Such
         items are omitted from the results. Without this function, UnreadableItemError is raised. Scans also accept
-        `segment`, the index of the segment to read and the number of segments, such as (0, 4) for the first of four.
+        `segment`, a tuple of the segment's index and the number of segments. For example, (0, 4) reads the first of
+        four segments.
 
-        Raises RunError if DynamoDB returns an error, and DesignError if the pattern or its table is invalid.
+        Raises RunError if DynamoDB returns an error. Raises DesignError if the pattern or its table is invalid.
         """
         try:
             direct = self._find(call.pattern) or self._direct.compile(call.pattern)
@@ -204,7 +205,7 @@ class AsyncConnection:
         **options: Unpack[FindPageOptions],
     ) -> Coroutine[Any, Any, Page[E]]: ...
     def query(self, *terms: Any, **options: Any) -> Any:
-        """Query one partition for items of one or more entities.
+        """Query one partition, and return a page of items of one or more entities.
 
         Example: `db.query(Task, pk(user_id="ada").sk < day)`. `index` is the name of the index to query. `limit` is the
         maximum number of results, and `page_size` is the maximum number of items that one request reads before
@@ -354,8 +355,8 @@ class AsyncConnection:
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError if no write was applied. Its `reasons` attribute is a list with one element for
-        each write: the error of the write, or None.
+        Raises TransactionFailedError if no write was applied. Its `reasons` attribute contains one element for each
+        write, in order: the error of that write, or None if the write did not fail.
         """
         await self._drive(transact_calls(self.context, calls, token))
 

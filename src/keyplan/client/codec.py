@@ -36,7 +36,7 @@ def describe_item(spec: EntitySpec, key: Mapping[str, Any]) -> str:
 
 
 class Reader:
-    """A converter of stored items to objects of an entity or view."""
+    """Converts stored items to objects of an entity or view."""
 
     def __init__(self, spec: EntitySpec, view: type[View[Any]] | None = None) -> None:
         """Create a converter to objects of `view` or, if it is None, of the entity."""
@@ -92,7 +92,7 @@ class Reader:
     def _values(self, item: Item) -> dict[str, Any]:
         """Return an item's field values as input for pydantic. Absent attributes are omitted.
 
-        Used for items in which attributes are missing or have unexpected types.
+        Used if an item does not have all attributes, or has attributes of unexpected types.
         """
         values: dict[str, Any] = {}
         for name, attribute, code, plain, decode in self._fields:
@@ -149,16 +149,17 @@ def reader_of(spec: EntitySpec) -> Reader:
 
 @lru_cache(maxsize=4096)
 def plan_reader(plan: Plan) -> Reader:
-    """Return the cached reader for the only entity or view that a plan reads."""
+    """Return the cached reader for the results of a plan (a compiled pattern) that reads a single entity or view."""
     return reader_of(plan.entity) if plan.view is None else Reader(plan.entity, plan.view)
 
 
 class EntityMatcher:
-    """A matcher that determines to which entity each item in a query or scan result belongs.
+    """Determines the entity of each item in the result of a query or scan.
 
-    If an item has a discriminator, its value determines the entity. Otherwise, the key determines it: of all entities
-    in the table whose key templates match, the one with the most specific template is chosen. The declaration order and
-    the field names do not matter. If several entities have equally specific templates, the requested entity is chosen.
+    If an item has a discriminator, the discriminator's value determines the entity. Otherwise, the key does: of all
+    entities in the table whose key templates match the key, the one with the most specific template is chosen. If
+    several templates are equally specific, a requested entity is preferred. The declaration order and the field names
+    do not matter.
     """
 
     def __init__(
@@ -180,8 +181,8 @@ class EntityMatcher:
     def _compiled(self, candidates: Sequence[tuple[EntitySpec, Reader | None]]) -> Callable[[Item], Reader | None]:
         """Compile the tests for all candidates into one function, which is called for each item on a page.
 
-        The function returns the reader for the entity to which the item belongs. It returns None if the item does not
-        belong to a requested entity.
+        The function returns the reader for the item's entity. It returns None if the item does not belong to a
+        requested entity.
         """
         scope: dict[str, Any] = {"by_name": self._by_name.get, "nothing": {}}
         lines = [f"    if {OWNER!r} in item: return None"]
@@ -227,11 +228,11 @@ def _discriminator_values(spec: EntitySpec) -> tuple[str, ...]:
 
 
 def _precedence(spec: EntitySpec, *, is_requested: bool) -> tuple[Any, ...]:
-    """Return a sort key that orders entities by how specific their keys are, the most specific first.
+    """Return a sort key that orders entities from the most specific key to the least specific.
 
-    A key is more specific if it contains more literal text. For a field with choices, the length of its shortest value
-    is included. Ties are broken by how often fields are repeated in the key, then in favor of requested entities
-    (`is_requested`), and then by the number of fixed-width placeholders.
+    A key with more literal text is more specific. A field with a fixed set of choices counts as literal text with the
+    length of its shortest choice. If two keys have the same amount of literal text, the key that repeats more fields
+    comes first, then the requested entity (`is_requested`), and then the key with more fixed-width placeholders.
     """
     parts = [part for template in _templates(spec) for part in template.parts]
     open_parts = [part for part in parts if isinstance(part, BoundPlaceholder)]
@@ -265,7 +266,7 @@ def _template_shape(spec: EntitySpec) -> str:
 
 
 def _key_tests(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> list[_Prefix | Callable[[Item], bool]]:
-    """Return tests for the key of an item. If all of them pass, the item can belong to this entity."""
+    """Return tests for the key of an item. An item that passes all tests can belong to the entity `spec`."""
     has_unique_prefixes = _has_unique_prefixes(spec, candidates)
     tests = [_template_test(part, has_unique_prefixes) for part in spec.key.attributes]
     fields = [set(template.fields) for template in _templates(spec)]
@@ -292,8 +293,8 @@ def _repeated_fields_agree(spec: EntitySpec) -> Callable[[Item], bool]:
 
 
 def _has_unique_prefixes(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> bool:
-    """Return True if no item of another candidate can have the same literal prefixes in its key as the
-    entity's items.
+    """Return True if the literal text at the start of an entity's keys is enough to distinguish them from the keys of
+    all other candidates.
     """
     prefixes = [_literal_prefix(part) for part in spec.key.attributes]
     for other in candidates:

@@ -70,7 +70,8 @@ def run_call(
 ) -> Program[R]:
     """Run one call and return its result. Raises TypeError if the object is not a pattern call.
 
-    If the call's request was already sent, `arguments` are the arguments of that attempt, including its time.
+    `arguments` is set when the fast path (`DirectCalls`) has already sent the first request of the call. It contains
+    the arguments of that request, including the time.
     """
     try:
         plan = call.pattern.plan
@@ -372,9 +373,10 @@ class Connection:
         number of items that one request reads before filtering. `cursor` is the cursor of the previous page.
         `unreadable` is a function that is called with the error for each item that cannot be read as its entity. Such
         items are omitted from the results. Without this function, UnreadableItemError is raised. Scans also accept
-        `segment`, the index of the segment to read and the number of segments, such as (0, 4) for the first of four.
+        `segment`, a tuple of the segment's index and the number of segments. For example, (0, 4) reads the first of
+        four segments.
 
-        Raises RunError if DynamoDB returns an error, and DesignError if the pattern or its table is invalid.
+        Raises RunError if DynamoDB returns an error. Raises DesignError if the pattern or its table is invalid.
         """
         try:
             direct = self._find(call.pattern) or self._direct.compile(call.pattern)
@@ -482,7 +484,7 @@ class Connection:
         **options: Unpack[FindPageOptions],
     ) -> Page[E]: ...
     def query(self, *terms: Any, **options: Any) -> Any:
-        """Query one partition for items of one or more entities.
+        """Query one partition, and return a page of items of one or more entities.
 
         Example: `db.query(Task, pk(user_id="ada").sk < day)`. `index` is the name of the index to query. `limit` is the
         maximum number of results, and `page_size` is the maximum number of items that one request reads before
@@ -625,8 +627,8 @@ class Connection:
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError if no write was applied. Its `reasons` attribute is a list with one element for
-        each write: the error of the write, or None.
+        Raises TransactionFailedError if no write was applied. Its `reasons` attribute contains one element for each
+        write, in order: the error of that write, or None if the write did not fail.
         """
         self._drive(transact_calls(self.context, calls, token))
 

@@ -43,7 +43,7 @@ class FailedPart:
     origin: Origin
     """The name of the builder method that declares this part of the condition, such as "condition".
 
-    If no builder method declares it, this is the kind of pattern that requires the condition.
+    For a condition that the pattern itself requires, this is the kind of pattern, such as "create" or "update".
     """
     text: str
     """The false part of the condition as Python source, such as "status == 'open'".
@@ -51,9 +51,9 @@ class FailedPart:
     For conditions that are not declared, this is a message such as "item already exists".
     """
     stored: Mapping[str, Any]
-    """The stored value of each field that this part of the condition compares, or of each member of such a field.
+    """The stored values that this part of the condition compares, by field or nested path, such as {"status": "done"}.
 
-    The value is None if the stored item does not have the field. The mapping is empty if the item does not exist.
+    A value is None if the stored item does not have the field. The mapping is empty if the item does not exist.
     """
     message: str
     """The false part of the condition with its origin and the stored values, for use in an error message."""
@@ -156,8 +156,8 @@ class UniqueTakenError(RunError):
 class TransactionFailedError(RunError):
     """Raised if no write of a transaction was applied.
 
-    `reasons` is a tuple with one element for each write, in order: the error of the write, or None. `reason` is the
-    first error in `reasons`.
+    `reasons` is a tuple with one element for each write, in order: the error of that write, or None if the write did
+    not fail. `reason` is the error of the first write that failed.
     """
 
     def __init__(self, problem: str, *, reasons: Sequence[RunError | None], **details: Any) -> None:

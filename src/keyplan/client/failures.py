@@ -1,5 +1,5 @@
-"""Functions that translate DynamoDB's errors into errors of keyplan, which name entities, fields and false
-conditions.
+"""Functions that translate DynamoDB's errors into keyplan's errors, which name the entity, the fields and the false
+condition.
 """
 
 from __future__ import annotations
@@ -152,9 +152,7 @@ _KINDS: dict[tuple[str, str], Origin] = {
     ("UpdateItem", "must"): "update",
 }
 _LABELS = {"assuming": "assumption", "if_version": "version check"}
-"""The words that messages use for some of the builder methods that declare conditions. Other methods are
-shown by name.
-"""
+"""The names of some builder methods in error messages. Messages show all other builder methods by their own name."""
 
 
 class _StoredItem(NamedTuple):
@@ -261,7 +259,7 @@ def _failed_parts(
 
 
 def _in_stored_units(condition: Condition, fields: Mapping[str, StoredField]) -> Condition:
-    """Return a condition with its timestamps rounded to the precision with which the fields are stored, as in the
+    """Return a condition in which compared timestamps are rounded to the stored precision of their fields, as in the
     request.
     """
     if isinstance(condition, (AndCondition, OrCondition)):
@@ -327,10 +325,10 @@ def _failed_part(origin: Origin, condition: Condition, stored_item: _StoredItem)
 
 
 def _compared(condition: Condition, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each operand of a condition that is a field, a member of a field, or a size, as a pair of its Python source
-    and its stored value.
+    """Yield the Python source and the stored value of each operand that refers to the item: a field, a nested path, or
+    a size.
 
-    The stored value is None if the stored item does not have the field or member.
+    The value is None if the stored item does not have the field or nested path.
     """
     for operand in condition.operands():
         if isinstance(operand, Condition):

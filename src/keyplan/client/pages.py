@@ -101,8 +101,10 @@ Unreadable = Callable[[UnreadableItemError], object]
 
 
 def report_once(unreadable: Unreadable | None) -> Unreadable | None:
-    """Return a function that calls `unreadable` only once for each item. Pages of merged partitions can
-    repeat items.
+    """Return a function that calls `unreadable` only once for each item, because pages of merged partitions can repeat
+    items.
+
+    Return None if `unreadable` is None.
     """
     if unreadable is None:
         return None
@@ -192,10 +194,10 @@ class RangeReader:
         self._identifies_entities = plan.schema.discriminator is None or index_holds(plan, plan.schema.discriminator)
 
     def entries(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Item]]:
-        """Return the index entries whose full items must then be read from the table.
+        """Return the index entries whose full items must be read from the table.
 
-        Entries that have expired or belong to other entities are excluded. Each entry is returned twice in a pair, so
-        that the result has the same form as that of `entities`.
+        Entries that have expired or belong to other entities are omitted. Each entry is returned as a pair (entry,
+        entry), because `entities` also returns pairs.
         """
         if not self._identifies_entities:
             return [(item, item) for item in items]
@@ -291,7 +293,9 @@ class RangeReader:
 
 
 class _Partition:
-    """The state of reading one of the partitions from which a call returns results."""
+    """The state of one of the partitions that a call reads: its position, and the results that were not yet
+    returned.
+    """
 
     def __init__(
         self,
@@ -318,7 +322,7 @@ class _Partition:
 
     @property
     def position(self) -> Position:
-        """The position after the last returned result, from which the next page continues."""
+        """The position after the last returned result. The next page continues there."""
         if self._last is None:
             return self._position
         return {name: self._last[name] for name in self._range_reader.position_of}
@@ -405,9 +409,9 @@ class _Partition:
 def page(context: Context, range_reader: RangeReader, arguments: Arguments, options: PageOptions) -> Program[Page[Any]]:
     """Read a page of results.
 
-    If `limit` is not set, the page ends after the first response that contains results. When several partitions are
-    merged, it ends after one such response for each partition. Only the last page can be empty, unless `page_size` is
-    set.
+    If no limit is set, the page ends after the first response that contains results. If the results of several
+    partitions are merged, it ends when the next result is unknown without a further request. Only the last page can be
+    empty, unless `page_size` is set.
     """
     options = options.with_defaults_of(range_reader.plan)
     if options.segment is not None and range_reader.plan.operation != "Scan":

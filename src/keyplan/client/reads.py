@@ -22,9 +22,9 @@ from keyplan.errors import KeyplanError, ServiceError
 
 
 def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
-    """Read the item with the key in a call's arguments, and return its entity. Return None if the item does not exist.
+    """Return the entity that is stored under the key in a call's arguments, or None if the item does not exist.
 
-    An expired item is treated as missing unless the plan includes expired items.
+    If the item has expired, return None, unless the pattern requests expired items.
     """
     request = get_request(plan).request(arguments, context.table(plan.schema))
     response = yield from send(context, "GetItem", request)
@@ -61,7 +61,7 @@ def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answ
 def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
     """Convert an item to its entity. Return None if the item is missing.
 
-    Also return None for an expired item, unless the plan includes expired items.
+    If the item has expired, return None, unless the pattern requests expired items.
     """
     if not item or OWNER in item:
         return None
@@ -114,10 +114,10 @@ Place = tuple[str, tuple[Any, ...]]
 def fetch(
     context: Context, places: Sequence[tuple[str, Item]], members: Mapping[str, Request]
 ) -> Program[dict[Place, Item]]:
-    """Read the items with the tables and keys in `places`, in batches of up to 100. Missing items are omitted.
+    """Read items in batches of up to 100, and return them by table and key. Missing items are omitted.
 
-    `members` maps each table to the parameters of its reads, except the keys. Raises ThrottledError if DynamoDB
-    repeatedly returns unprocessed keys.
+    `places` contains the table name and the key of each item. `members` maps each table to the other parameters of its
+    reads, such as a projection. Raises ThrottledError if DynamoDB repeatedly returns unprocessed keys.
     """
     keys_by_place = {(table, key_identity(key)): key for table, key in places}
     names = {table: tuple(key) for table, key in places}

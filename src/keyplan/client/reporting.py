@@ -1,4 +1,4 @@
-"""Reports that send the counts of a meter to a web console while a program runs.
+"""Sends a meter's counts to a web console at regular intervals while a program runs.
 
 meter = Meter()
 with connect("aws://eu-west-1", meter=meter) as db, reporting(meter, console_url, program="orders"):

@@ -369,11 +369,13 @@ def _failed_usage(error: ServiceError, elapsed_s: float) -> Usage:
 
 
 UNDECLARED = "undeclared "
-"""The prefix of the labels under which capacity meters count ad-hoc calls."""
+"""The prefix of the labels that capacity meters use for ad-hoc calls."""
 
 
 class Meter:
-    """A counter of consumed capacity units, as in `connect("data.db", meter=meter)`. Connections can share a meter."""
+    """Counts the capacity units that calls consume, as in `connect("data.db", meter=meter)`. Connections can share a
+    meter.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

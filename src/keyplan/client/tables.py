@@ -35,7 +35,7 @@ class Declared(Protocol):
 
 @dataclass(frozen=True)
 class PlanTable:
-    """A table and the entities of one plan, in place of a declared table."""
+    """A table with its entities, for functions that expect a declared table."""
 
     schema: Schema
     entities: Sequence[EntitySpec]
@@ -148,7 +148,7 @@ def describe(context: Context, name: str) -> Program[Mapping[str, Any] | None]:
 
 
 def _until_active(context: Context, name: str, description: Mapping[str, Any] | None) -> Program[None]:
-    """Wait until a table is active. If its known description already says so, nothing is sent."""
+    """Wait until a table is active. If `description` shows that the table is already active, no request is sent."""
     if description is not None and _is_active(description):
         return
     for poll in range(_POLLS):

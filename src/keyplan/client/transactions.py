@@ -44,10 +44,10 @@ Role = Literal["item", "take", "release"]
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """An action of a transaction, and the call for which it is performed."""
+    """An action of a transaction, and the call that requires the action."""
 
     call: int
-    """The index of the call for which the action is performed."""
+    """The index of the call that requires the action."""
     plan: Plan
     arguments: Arguments
     role: Role
@@ -110,7 +110,7 @@ def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]
 
 
 def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
-    """Return the attributes of an item with unique values that must be unchanged between its read and its write."""
+    """Return the attributes that must not change between the read and the write of an item with unique values."""
     names = dict.fromkeys(spec.fields[name].attribute for rule in spec.sentinels for name in rule.fields)
     ttl = spec.expiry_attribute
     return (*names, ttl) if ttl is not None and ttl not in names else tuple(names)
@@ -213,7 +213,7 @@ def _sentinels(
 
 
 def _values(rule: BoundUnique, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the field values from which the key of a guard item is built.
+    """Return the field values that form the key of a guard item.
 
     Return None if `values` is None. Also return None if a unique field is None, because the constraint then does not
     apply.
@@ -264,9 +264,9 @@ def _delete_sentinel(item_action: Action, rule: BoundUnique, values: Mapping[str
 
 
 def _owner_condition(item_action: Action) -> Request:
-    """Return the condition parameters for a write of a guard item that belongs to the item of `item_action`.
+    """Return the condition parameters for writing the guard item of the item that `item_action` writes.
 
-    The write fails if the guard item belongs to a different item.
+    The condition is false if the guard item belongs to a different item.
     """
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
@@ -558,6 +558,6 @@ def _unique_error(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
 
 
 def _item_key(action: Action) -> dict[str, Any]:
-    """Return the key of the item to which the guard item of an action belongs."""
+    """Return the key of the item that owns the guard item of an action."""
     owner: dict[str, Any] = action.members["ExpressionAttributeValues"][":owner"]["M"]
     return owner

@@ -206,7 +206,7 @@ _UNSUPPORTED = frozenset(
         "NotImplementedException",
     }
 )
-"""The error codes with which DynamoDB and compatible servers reject operations that they do not support."""
+"""The error codes that DynamoDB and compatible servers return for unsupported operations."""
 _CHANGES = "consumers of changes"
 _EXPIRY = "the expiry (ttl=...)"
 _BACKUPS = "the backups (point_in_time_recovery=...)"

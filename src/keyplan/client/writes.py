@@ -157,7 +157,7 @@ def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
 
 
 def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
-    """Run a call as a separate transaction. Used for condition checks, and for writes of items with unique values."""
+    """Run a single write as a transaction. Used for condition checks, and for writes of items with unique values."""
     plan = call.pattern.plan
     table = context.table(plan.schema)
     key = write_request(plan).key(arguments)
