@@ -74,8 +74,8 @@ _ANSWER_BODY = {
 def application(service: Service, checks: Mapping[str, Check], trusted_proxies: int = 0) -> FastAPI:
     """Return the FastAPI application that serves the HTTP API.
 
-    `checks` are the health checks by name. `trusted_proxies` is the number of trusted proxies in front of the API; see
-    `api_dependencies.client_address`.
+    `checks` maps the name of each health check to its function. `trusted_proxies` is the number of trusted proxies in
+    front of the API; see `api_dependencies.client_address`.
     """
     app = web_application(
         "Ask a Human", style=STYLE, translations=TRANSLATIONS, checks=checks, clock=service.base.clock

@@ -23,7 +23,9 @@ _DIGEST_CHARS = 16
 
 
 class Reason(StrEnum):
-    """The reason why an answer is flagged."""
+    """The reason why an answer is flagged: it was given too fast, repeats an earlier text, or continues a series of
+    minimal answers.
+    """
 
     SUSPICIOUS_TIMING = "suspicious_timing"
     DUPLICATE_CONTENT = "duplicate_content"
@@ -50,7 +52,7 @@ class AnswerHistory:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A mark on a suspicious answer, which shows that a reviewer should check the answer."""
+    """A flag on a suspicious answer, for one reason. After the review, `action` contains the reviewer's decision."""
 
     flag_id: str
     response_id: str
@@ -72,8 +74,8 @@ class Assessment:
 
 
 def assess(history: AnswerHistory, type: QuestionType, response: Response) -> Assessment:
-    """Assess an answer, based on the user's answer history. An answer without a response time is never flagged as
-    too fast.
+    """Return the reasons to flag an answer, and the user's updated answer history. An answer without a response time is
+    never flagged as too fast.
     """
     reasons = []
     if response.response_time_ms is not None and response.response_time_ms < FASTEST_MS[type]:

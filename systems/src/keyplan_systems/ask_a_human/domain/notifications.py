@@ -226,7 +226,11 @@ Outcome = Delivered | DeadToken | TryLater | Rejected
 
 
 class NextAction(StrEnum):
-    """The action of the push worker after it has sent a message."""
+    """The next step of the push worker after it has sent a message.
+
+    DONE: the message was delivered. DEACTIVATE: deactivate the subscription. RETRY: send the message again later.
+    GIVE_UP: drop the message.
+    """
 
     DONE = "done"
     DEACTIVATE = "deactivate"
@@ -236,7 +240,7 @@ class NextAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SendDecision:
-    """The action of the push worker after it has sent a message. `retry_at_ms` is set only if the action is RETRY."""
+    """The push worker's next step after it has sent a message. `retry_at_ms` is set only if the next step is RETRY."""
 
     action: NextAction
     reason: str
@@ -246,12 +250,12 @@ class SendDecision:
 def decide_after_send(
     outcome: Outcome, attempt: int, deadline_ms: int, now_ms: int, rng: random.Random
 ) -> SendDecision:
-    """Return the push worker's action after attempt number `attempt` to send a message, which had the result `outcome`.
-    Attempts are numbered from 1.
+    """Return the push worker's next step after an attempt to send a message. `outcome` is the result of the attempt,
+    and `attempt` is its number, starting at 1.
 
     `deadline_ms` is the deadline of the question. The pause before a retry starts at 10 s, doubles each time up to 10
-    minutes, and has up to 10% jitter, which is generated with `rng`. The pause is never shorter than the push
-    service requests. After six attempts, or if the next attempt would be after the deadline, the message is dropped.
+    minutes, and has up to 10% jitter, which is generated with `rng`. The pause is never shorter than the push service
+    requests. After six attempts, or if the next attempt would be after the deadline, the message is dropped.
     """
     match outcome:
         case Delivered():

@@ -29,7 +29,7 @@ KEY_VALID_S = DAY_S
 
 
 class Status(StrEnum):
-    """The state of a question."""
+    """The status of a question. See the description of this module."""
 
     OPEN = "OPEN"
     PARTIAL = "PARTIAL"

@@ -24,7 +24,7 @@ _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,128}")
 
 
 class QuestionType(StrEnum):
-    """The type of a question."""
+    """The type of a question: an answer is either a text or one of the question's options."""
 
     TEXT = "text"
     MULTIPLE_CHOICE = "multiple_choice"

@@ -39,7 +39,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """`POST /human/push/subscribe`."""
+    """`POST /human/push/subscribe` by the user `person`."""
 
     at_ms: int
     person: str

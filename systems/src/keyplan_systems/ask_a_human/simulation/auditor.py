@@ -120,15 +120,15 @@ class Auditor:
         self._add_event(action.at_ms, _ASKED, partial(self._check_question, action, question_id))
 
     def record_refused_question(self, action: Ask, code: str) -> None:
-        """Record a rejected question."""
+        """Record a rejected question with the error code of the response."""
         self._add_event(action.at_ms, _ASKED, partial(self._check_refused_question, action, code))
 
     def record_answer(self, action: Answer, reply: AcceptedReply) -> None:
-        """Record an accepted answer."""
+        """Record an accepted answer with the server's reply."""
         self._add_event(action.at_ms, _ANSWERED, partial(self._check_answer, action, reply))
 
     def record_refused_answer(self, action: Answer, code: str) -> None:
-        """Record a rejected answer."""
+        """Record a rejected answer with the error code of the response."""
         self._add_event(action.at_ms, _ANSWERED, partial(self._check_refused_answer, action, code))
 
     def record_subscription(self, action: Subscribe) -> None:
