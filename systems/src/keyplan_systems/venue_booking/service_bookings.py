@@ -60,7 +60,7 @@ class _ReasonInput(BaseModel):
 
 @dataclass(frozen=True)
 class Bookings:
-    """Operations on bookings."""
+    """Operations on bookings: request, decide, cancel and read. Instances are thread-safe."""
 
     base: Base
     users: Users

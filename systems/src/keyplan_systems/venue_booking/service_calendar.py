@@ -35,7 +35,7 @@ _FEED_EVENTS: Final = 100
 
 @dataclass(frozen=True)
 class Calendar:
-    """Operations on the calendar."""
+    """Operations on the calendar: availability, and the events that administrators enter. Instances are thread-safe."""
 
     base: Base
 

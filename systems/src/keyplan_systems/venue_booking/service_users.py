@@ -85,7 +85,7 @@ class UserWithBookings:
 
 @dataclass(frozen=True)
 class Users:
-    """Operations on users."""
+    """Operations on users, their profiles and their email addresses. Instances are thread-safe."""
 
     base: Base
 

@@ -90,7 +90,7 @@ class Mutation:
     async def request_booking(
         self, info: RequestInfo, input: BookingInput, idempotency_key: str | None = None
     ) -> BookingShape:
-        """Request a booking."""
+        """Create a pending booking for the caller."""
         context, values = info.context, input.values()
         request = idempotent_request(info, idempotency_key, values)
         return BookingShape.from_booking(
@@ -106,7 +106,7 @@ class Mutation:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> BookingShape:
-        """Approve a booking."""
+        """Approve a pending booking and reserve its slots. Only administrators may approve bookings."""
         return await _decide(info, str(id), Action.APPROVE, version, reason, key=idempotency_key)
 
     @field("Reject a booking, even if it is approved. For administrators.")
@@ -118,7 +118,9 @@ class Mutation:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> BookingShape:
-        """Reject a booking."""
+        """Reject a pending or approved booking. If it was approved, its slots are freed. Only administrators may reject
+        bookings.
+        """
         return await _decide(info, str(id), Action.REJECT, version, reason, key=idempotency_key)
 
     @field("Cancel one of the caller's bookings. Administrators can cancel any booking.")
@@ -130,14 +132,16 @@ class Mutation:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> BookingShape:
-        """Cancel a booking."""
+        """Cancel one of the caller's bookings. If it was approved, its slots are freed. Administrators may cancel any
+        booking.
+        """
         return await _decide(info, str(id), Action.CANCEL, version, reason, key=idempotency_key)
 
     @field("Add a public event or a closure. For administrators.")
     async def create_event(
         self, info: RequestInfo, input: EventInput, idempotency_key: str | None = None
     ) -> EventShape:
-        """Create an event."""
+        """Create a public event or a closure, and reserve its slots. Only administrators may create events."""
         context = info.context
         request = idempotent_request(info, idempotency_key, vars(input))
         event = await run_blocking(context.service.calendar.create, context.actor, vars(input), request)
@@ -147,7 +151,7 @@ class Mutation:
     async def delete_event(
         self, info: RequestInfo, id: strawberry.ID, version: int | None = None, idempotency_key: str | None = None
     ) -> EventShape:
-        """Delete an event."""
+        """Delete an administrator's event, and free its slots. Only administrators may delete events."""
         context = info.context
         request = idempotent_request(info, idempotency_key, str(id), version)
         event = await run_blocking(context.service.calendar.delete, context.actor, str(id), version, request)
@@ -190,7 +194,9 @@ class Mutation:
     async def change_profile(
         self, info: RequestInfo, input: ProfileInput, version: int | None = None, idempotency_key: str | None = None
     ) -> UserShape:
-        """Change the caller's profile."""
+        """Change the caller's profile. If the token does not verify a new email address, a code is sent to
+        the address.
+        """
         context = info.context
         changes = {name: value for name, value in vars(input).items() if value is not None}
         request = idempotent_request(info, idempotency_key, changes, version)
@@ -202,7 +208,7 @@ class Mutation:
     async def record_payment(
         self, info: RequestInfo, input: PaymentInput, idempotency_key: str | None = None
     ) -> PaymentShape:
-        """Record a payment."""
+        """Store a payment that was received for a booking. Only administrators may record payments."""
         context = info.context
         request = idempotent_request(info, idempotency_key, vars(input))
         return PaymentShape.from_payment(
@@ -213,7 +219,9 @@ class Mutation:
     async def issue_lock_code(
         self, info: RequestInfo, event_id: strawberry.ID, idempotency_key: str | None = None
     ) -> LockCodeShape:
-        """Issue a new code for the door lock during an event."""
+        """Issue a new code for the door lock during an event, replacing any earlier code. Only administrators may issue
+        codes.
+        """
         context = info.context
         request = idempotent_request(info, idempotency_key, str(event_id))
         issue = context.service.records.issue_lock_code

@@ -73,13 +73,15 @@ class Query:
     async def my_notifications(
         self, info: RequestInfo, first: int = FIRST, after: str | None = None
     ) -> Page[NotificationShape]:
-        """Return the emails that were sent to the caller about their bookings."""
+        """Return the emails that were sent to the caller about their bookings, newest first."""
         notifications = await run_blocking(info.context.service.users.notifications, info.context.person, first, after)
         return page(notifications, NotificationShape.from_item)
 
     @field("The free slots of each date in an inclusive range.")
     async def availability(self, info: RequestInfo, first_date: date, last_date: date) -> list[DayShape]:
-        """Return the free slots of each date in an inclusive range. The slots are read with one query per month."""
+        """Return the free slots of each date from `first_date` to `last_date`, inclusive. The slots are read with one
+        query per month.
+        """
         return days(await run_blocking(info.context.service.calendar.availability, first_date, last_date))
 
     @field("The current events on a date.")
@@ -90,7 +92,7 @@ class Query:
 
     @field("One of the caller's bookings. Administrators can read any booking.")
     async def booking(self, info: RequestInfo, id: strawberry.ID) -> BookingShape:
-        """Return a booking by its ID."""
+        """Return a booking by its ID. Only the owner of the booking and administrators may view it."""
         return BookingShape.from_booking(
             await run_blocking(info.context.service.bookings.get, info.context.actor, str(id))
         )
@@ -118,7 +120,7 @@ class Query:
 
     @field("All users in the order in which they were created. For administrators.")
     async def users(self, info: RequestInfo, first: int = FIRST, after: str | None = None) -> Page[UserShape]:
-        """Return all users."""
+        """Return all users in the order of registration. Only administrators may list users."""
         return page(
             await run_blocking(info.context.service.users.list_all, info.context.actor, first, after),
             UserShape.from_user,

@@ -64,7 +64,7 @@ class Booking:
 
 
 class Action(StrEnum):
-    """An action on a booking."""
+    """The actions on a booking: approve, reject and cancel."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -72,7 +72,7 @@ class Action(StrEnum):
 
 
 class SlotEffect(StrEnum):
-    """The effect of a status transition on the slots of the booking."""
+    """The effect of a status transition on the slots of a booking: they stay unchanged, are reserved, or are freed."""
 
     NONE = "none"
     TAKE = "take"

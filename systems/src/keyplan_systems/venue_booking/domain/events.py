@@ -92,7 +92,7 @@ def event_of_request(request: EventRequest, venue: Venue, *, event_id: str, admi
 
 
 class SlotState(StrEnum):
-    """The availability of a slot."""
+    """The state of a slot on a date: free, held by a booking or public event, or closed because of a closure."""
 
     FREE = "free"
     TAKEN = "taken"

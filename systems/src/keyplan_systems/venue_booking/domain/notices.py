@@ -16,7 +16,7 @@ from keyplan_systems.venue_booking.domain.users import Status
 
 
 class Audience(StrEnum):
-    """The recipients of a notice."""
+    """The recipients of a notice: the customer who requested the booking, or all administrators."""
 
     CUSTOMER = "customer"
     ADMINISTRATORS = "administrators"

@@ -25,7 +25,7 @@ LOCK_CODE_MARGIN: Final = timedelta(minutes=30)
 
 
 class PaymentMethod(StrEnum):
-    """The method of a payment."""
+    """The method of a payment: cash, bank transfer or card."""
 
     CASH = "cash"
     TRANSFER = "transfer"

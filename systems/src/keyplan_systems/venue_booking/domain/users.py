@@ -16,14 +16,14 @@ ADMINISTRATORS: Final = "administrators"
 
 
 class Role(StrEnum):
-    """The role of a user."""
+    """The role of a user: an ordinary user or an administrator."""
 
     USER = "user"
     ADMIN = "admin"
 
 
 class Status(StrEnum):
-    """The status of a booking."""
+    """The status of a booking. `domain.bookings` describes the transitions between the statuses."""
 
     PENDING = "pending"
     APPROVED = "approved"

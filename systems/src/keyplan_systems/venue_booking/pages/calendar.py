@@ -41,8 +41,8 @@ class DayCell:
 
     @property
     def state(self) -> str:
-        """The availability of the day in one word: `free`, `some`, `full` or `closed`, or `over` if the day cannot be
-        requested.
+        """The availability of the day: `free` if all slots are free, `some` if only some are, `full` if none is,
+        `closed` if closures hold all slots, or `over` if the day is outside the booking window.
         """
         states = set(self.availability.slots.values())
         if states == {SlotState.CLOSED}:
@@ -130,8 +130,8 @@ def _cells(site: VenueSite, month: date) -> list[DayCell]:
 
 
 def _days(site: VenueSite, first: date, last: date, events: Sequence[Event]) -> list[DayAvailability]:
-    """Return the availability of each day. Long date ranges are split, because the venue limits the length
-    of a range.
+    """Return the availability of each day from `first` to `last`. A long range is divided into parts, because the venue
+    limits the length of a range.
     """
     days: list[DayAvailability] = []
     step = timedelta(days=site.venue.availability_days - 1)

@@ -23,7 +23,7 @@ _YEAR_S: Final = 365 * 24 * 3600
 
 
 def add_language(router: APIRouter, _site: VenueSite) -> None:
-    """Add the language switch to the router."""
+    """Add the route of the language switch to the router."""
 
     @router.post("/language")
     def language(request: Request, form: Form) -> Response:
