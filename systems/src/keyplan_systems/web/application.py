@@ -1,4 +1,6 @@
-"""The base of every system's FastAPI application, with error handling, request IDs, logs, tokens and health checks."""
+"""Builds the base of every system's FastAPI application: error handling, request IDs, logs, token verification and
+health checks.
+"""
 
 from __future__ import annotations
 

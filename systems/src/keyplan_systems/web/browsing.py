@@ -149,7 +149,9 @@ def install_pages(app: FastAPI, pages: Pages, router: APIRouter) -> None:
 
 
 def viewer_of(request: Request) -> Viewer:
-    """Return the user who views the page, together with the session's CSRF token."""
+    """Return the user who views the page, with the session's CSRF token. The result is an empty `Viewer` if the server
+    does not support sign-in.
+    """
     session = session_of(request)
     if session is None:
         return Viewer()

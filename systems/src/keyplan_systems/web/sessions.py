@@ -100,8 +100,9 @@ class Sessions:
         await self._app(scope, receive, send_with_cookie)
 
     def cookie(self, session_id: str | None = None, claims: Mapping[str, Any] | None = None) -> str:
-        """Return the Set-Cookie header for a session. If `claims` are given, the user to whom they belong
-        is signed in.
+        """Return the Set-Cookie header for a session. If `session_id` is None, a new ID is generated.
+
+        If `claims` are given, the user whom they identify is signed in. Otherwise, the session has no user.
         """
         now_s = int(self._clock.now())
         copied_claims = {name: claims[name] for name in _COPIED_CLAIMS if name in claims} if claims else {}

@@ -66,7 +66,9 @@ class SignIn(Protocol):
 
 
 def system_at(request: Request) -> str:
-    """Return the name of the system to which the user returns after sign-in, or an empty string if it is unknown."""
+    """Return the name of the system to whose page the user returns after sign-in, or an empty string if no such page is
+    given.
+    """
     return local_path(request.query_params.get("next")).lstrip("/").partition("/")[0]
 
 

@@ -153,7 +153,7 @@ class System:
     """
     title: str
     design: str
-    """Module that contains the system's design."""
+    """Name of the Python module that contains the system's design."""
     build: Callable[[Resources], BuiltSystem]
     page: str = "docs"
     """Path of the API's documentation page, relative to the system's path."""
