@@ -9,26 +9,26 @@ from queue import SimpleQueue
 import pytest
 from tests.cli.running import run
 
-from keyplan.cli.elapsed import reported
+from keyplan.cli.elapsed import report_progress
 from keyplan.engine.engine import Engine
 
 
 def test_a_long_step_is_reported_with_its_place_and_time() -> None:
     lines: SimpleQueue[str] = SimpleQueue()
-    with reported("keyplan snapshot: copying", lambda: "3 of 9 bytes", say=lines.put, first_s=0):
+    with report_progress("keyplan snapshot: copying", lambda: "3 of 9 bytes", print_line=lines.put, first_s=0):
         line = lines.get(timeout=60)
     assert re.fullmatch(r"keyplan snapshot: copying, 3 of 9 bytes, \d+ s", line)
 
 
 def test_a_short_step_is_not_reported() -> None:
     lines: list[str] = []
-    with reported("keyplan snapshot: copying", say=lines.append, first_s=3600):
+    with report_progress("keyplan snapshot: copying", print_line=lines.append, first_s=3600):
         pass
     assert not lines
 
 
 def test_a_failure_ends_the_reports() -> None:
-    with pytest.raises(ValueError, match="full"), reported("copying", first_s=3600):
+    with pytest.raises(ValueError, match="full"), report_progress("copying", first_s=3600):
         raise ValueError("full")
 
 

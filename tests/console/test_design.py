@@ -13,7 +13,7 @@ from tests.browser import PHONE, Window
 from tests.console.load import small_design
 
 from keyplan import connect
-from keyplan.cli.designs import loaded
+from keyplan.cli.designs import load_design
 from keyplan.console import Console, Source, WatchedDesign
 from keyplan.design.declaring.design import Design
 from keyplan.diff.programs import load_isolated
@@ -459,7 +459,7 @@ def test_a_changed_design_is_shown_without_a_restart(visit: Visit, engine: Engin
     path = tmp_path / "tasks.py"
     text = (ROOT / "examples" / "tasks.py").read_text()
     path.write_text(text)
-    window = visit(engine, design=WatchedDesign(lambda: loaded(str(path), load_isolated)))
+    window = visit(engine, design=WatchedDesign(lambda: load_design(str(path), load_isolated)))
     page = window.goto("/console/design/")
     expect(page.get_by_role("link", name="Pattern tasks_due, Query")).to_be_visible()
     path.write_text(text.replace("def tasks_due", "def due_soon"))
@@ -484,7 +484,7 @@ def test_a_changed_design_stops_the_work_on_the_previous_one(engine: Engine, tmp
     path = tmp_path / "tasks.py"
     text = (ROOT / "examples" / "tasks.py").read_text()
     path.write_text(text)
-    console = Console(Source.from_engine(engine), design=WatchedDesign(lambda: loaded(str(path), load_isolated)))
+    console = Console(Source.from_engine(engine), design=WatchedDesign(lambda: load_design(str(path), load_isolated)))
     stopped: list[str] = []
     with TestClient(console.site(), base_url="http://127.0.0.1:8001") as client:
         client.get(console.url(""))

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from keyplan import connect
-from keyplan.cli.designs import loaded
+from keyplan.cli.designs import load_design
 from keyplan.console import Source, WatchedDesign
 from keyplan.console.design import collections
 from keyplan.console.design.claims import Verification
@@ -171,7 +171,7 @@ def test_a_design_is_loaded_again_only_if_a_file_of_it_has_changed(tmp_path: Pat
     (folder / "names.py").write_text('NAME = "app"\n')
     path = folder / "design.py"
     path.write_text(WATCHED)
-    watched = WatchedDesign(lambda: loaded(str(path), load_isolated))
+    watched = WatchedDesign(lambda: load_design(str(path), load_isolated))
     used: list[str] = []
 
     def refresh() -> None:

@@ -69,12 +69,12 @@ def check(
     from keyplan.design.declaring.partial import load_partially  # noqa: PLC0415
 
     selected, ignored = _codes(select), _codes(ignore)
-    chosen = [rule for code, rule in RULES.items() if code not in ignored and (not select or code in selected)]
+    rules = [rule for code, rule in RULES.items() if code not in ignored and (not select or code in selected)]
     loaded = [load_by(target, load_partially) for target in designs]
     reports = [
         check_design(
             program.design,
-            chosen if select or ignore else None,
+            rules if select or ignore else None,
             refusals=program.refusals,
             unresolved=program.unresolved,
         )
@@ -84,16 +84,16 @@ def check(
         reports = [original.errors_only() for original in reports]
     if fix or diff:
         _fix([(program.design, report) for program, report in zip(loaded, reports, strict=True)], write=not diff)
-        listed = [
+        rule_options = [
             part
             for name, texts in (("--select", select), ("--ignore", ignore))
             for text in texts or ()
             for part in (name, text)
         ]
-        command = ["check", *designs, "--format", format, *listed, *(["--errors-only"] if errors_only else [])]
+        command = ["check", *designs, "--format", format, *rule_options, *(["--errors-only"] if errors_only else [])]
         raise typer.Exit(_check_again(command))
-    forms = {"text": report.text, "json": report.json, "sarif": report.sarif, "github": report.github}
-    typer.echo(forms[format](reports), nl=False)
+    formats = {"text": report.text, "json": report.json, "sarif": report.sarif, "github": report.github}
+    typer.echo(formats[format](reports), nl=False)
     if any(outcome.failed for outcome in reports):
         raise typer.Exit(1)
 
@@ -164,25 +164,25 @@ def _folder(target: str) -> Path:
 
 def _files(folders: list[Path]) -> dict[Path, int]:
     """Map each Python file in these directories and their subdirectories to its modification time in nanoseconds."""
-    changed = {}
+    modification_times = {}
     for folder in folders:
         for path in folder.rglob("*.py"):
-            hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-            if not hidden:
+            is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+            if not is_hidden:
                 with suppress(FileNotFoundError):  # an editor is replacing it
-                    changed[path] = path.stat().st_mtime_ns
-    return changed
+                    modification_times[path] = path.stat().st_mtime_ns
+    return modification_times
 
 
-def _codes(named: list[str] | None) -> set[str]:
+def _codes(selectors: list[str] | None) -> set[str]:
     """Return the codes of the selected rules.
 
-    Each element of `named` is a comma-separated list of codes, code prefixes or slugs.
+    Each element of `selectors` is a comma-separated list of codes, code prefixes or slugs.
     """
     from keyplan.check.checking import CHANGE_RULES, PAGES, RULES  # noqa: PLC0415
 
     codes = set()
-    for name in (part.strip() for text in named or () for part in text.split(",")):
+    for name in (part.strip() for text in selectors or () for part in text.split(",")):
         matches = {code for code, rule in RULES.items() if code.startswith(name.upper()) or rule.slug == name.lower()}
         if not name or not matches:
             if name.upper() in CHANGE_RULES:
@@ -230,20 +230,20 @@ def explain(
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415
     from keyplan.cost.estimate import estimate  # noqa: PLC0415
-    from keyplan.export import explain as explaining  # noqa: PLC0415
+    from keyplan.export import explain as explanations  # noqa: PLC0415
 
     module, name = _module_and_name(target)
     design = load(module)
     book = book_of("explain", region)
     findings = check(design).findings
     if not name:
-        text = explaining.explain_design(design, estimate(design, book), findings)
+        text = explanations.explain_design(design, estimate(design, book), findings)
     elif consumers := [
         (consumer, table) for table in design.tables for consumer in table.consumers if consumer.name == name
     ]:
-        text = explaining.explain_consumer(*consumers[0], findings)
+        text = explanations.explain_consumer(*consumers[0], findings)
     else:
-        text = explaining.explain(pattern_of("explain", design, name), book, findings)
+        text = explanations.explain(pattern_of("explain", design, name), book, findings)
     typer.echo(text, nl=False)
 
 

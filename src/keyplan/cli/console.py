@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyplan.cli.designs import load_by, loaded, refusal
+from keyplan.cli.designs import load_by, load_design, refusal
 from keyplan.cli.diff import check_distinct
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "KEYPLAN_CONSOLE_TOKEN"  # noqa: S105 - a name, not a token
 TOKEN_CHARACTERS = 16
 NOT_INSTALLED = "not installed; pip install 'keyplan[console]'"
-_NEEDED = ("jinja2", "starlette", "uvicorn")
+_REQUIRED_PACKAGES = ("jinja2", "starlette", "uvicorn")
 
 
 def is_installed() -> bool:
     """Return True if the packages of the extra `console` are installed."""
-    return all(find_spec(name) is not None for name in _NEEDED)
+    return all(find_spec(name) is not None for name in _REQUIRED_PACKAGES)
 
 
 def console(  # noqa: PLR0917 - one parameter per option, given by name
@@ -72,22 +72,22 @@ def console(  # noqa: PLR0917 - one parameter per option, given by name
     """Show tables, items, a design and measured traffic in a web console. The printed URL contains an access token."""
     if not is_installed():
         raise refusal(f"keyplan console: {NOT_INSTALLED}")
-    chosen = [option for option in (db, endpoint, aws) if option is not None]
-    if len(chosen) > 1:
+    sources = [option for option in (db, endpoint, aws) if option is not None]
+    if len(sources) > 1:
         raise refusal("keyplan console: give one of --db, --endpoint and --aws")
     from keyplan.console import Access, Console  # noqa: PLC0415 - an extra
     from keyplan.console.serving import run  # noqa: PLC0415 - an extra
     from keyplan.server.launch import LaunchError, open_socket  # noqa: PLC0415 - `keyplan --help` needs no server
 
-    design, others = _designs(module, against or [])
+    design, other_designs = _designs(module, against or [])
     try:
         access = Access(os.environ.get(TOKEN_VARIABLE), host=host, names=allow_host or ())
-        with open_socket(host, port) as bound:
+        with open_socket(host, port) as server_socket:
             source = _source(db, endpoint, aws)
             try:
                 run(
-                    Console(source, design=design, against=others, read_only=read_only, access=access),
-                    bound,
+                    Console(source, design=design, against=other_designs, read_only=read_only, access=access),
+                    server_socket,
                     _print_line,
                 )
             finally:
@@ -105,12 +105,12 @@ def _designs(module: str | None, against: list[str]) -> tuple[WatchedDesign | No
     from keyplan.console import WatchedDesign  # noqa: PLC0415 - an extra
     from keyplan.diff.programs import load_isolated  # noqa: PLC0415 - `keyplan --help` needs no designs
 
-    first = load_by(module, load_isolated)
-    others = {target: load_by(target, load_isolated) for target in against}
-    for other in others.values():
-        check_distinct(other, first, "console")
-    watched = WatchedDesign(lambda: loaded(module, load_isolated), first)
-    return watched, {target: other.design for target, other in others.items()}
+    design = load_by(module, load_isolated)
+    other_designs = {target: load_by(target, load_isolated) for target in against}
+    for other_design in other_designs.values():
+        check_distinct(other_design, design, "console")
+    watched = WatchedDesign(lambda: load_design(module, load_isolated), design)
+    return watched, {target: other_design.design for target, other_design in other_designs.items()}
 
 
 def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
@@ -125,7 +125,7 @@ def _source(db: str | None, endpoint: str | None, aws: str | None) -> Source:
     return Source.from_engine(open_engine(path, "normal"), path, owned=True)
 
 
-class Mounted:
+class MountedConsole:
     """The web console of `keyplan serve`.
 
     It counts operations from server startup, but imports its pages only when the first browser connects.
@@ -137,7 +137,7 @@ class Mounted:
         self._recording: EngineLoad | None = None
 
     @classmethod
-    def at(cls, db: str, host: str, names: list[str]) -> Mounted | None:
+    def for_server(cls, db: str, host: str, names: list[str]) -> MountedConsole | None:
         """Return the console for a server that listens on `host`. `names` are additional accepted host names.
 
         Return None if the console is not installed, or if `host` is not a loopback address and no token is configured.
@@ -165,15 +165,18 @@ class Mounted:
         self._recording = load.EngineLoad(engine)
         self._recording.start(load.UNVISITED_PER_S)
 
-    def pages(self, engine: Engine, rest: DynamoDBApplication) -> Handover:
-        """Return the server for browser connections. It passes requests for paths outside the console to `rest`."""
+    def pages(self, engine: Engine, other_app: DynamoDBApplication) -> Handover:
+        """Return the server for browser connections.
+
+        It passes requests for paths outside the console to `other_app`.
+        """
         from keyplan.console import Access, Console, Source  # noqa: PLC0415 - an extra
         from keyplan.console.serving import Handover  # noqa: PLC0415 - an extra
 
         access = Access(self._token, host=self._host, names=self._names)
         source = Source.from_engine(engine, self._db)
         source.endpoint = self._url
-        return Handover(Console(source, access=access, recording=self._recording).site(rest))
+        return Handover(Console(source, access=access, recording=self._recording).site(other_app))
 
 
 def _print_line(line: str) -> None:

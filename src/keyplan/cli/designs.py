@@ -97,12 +97,12 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
     exits with 2.
     """
     try:
-        return loaded(target, loader)
+        return load_design(target, loader)
     except _LoadingError as error:
         raise refusal(str(error), code=error.code) from None
 
 
-def loaded(target: str, loader: Callable[[str], D]) -> D:
+def load_design(target: str, loader: Callable[[str], D]) -> D:
     """Return the result of `loader` for a module or file. Raises KeyplanError if the module or file cannot be loaded.
 
     Output that the module prints is sent to standard error, because standard output contains only the command's output.
@@ -128,13 +128,13 @@ def loaded(target: str, loader: Callable[[str], D]) -> D:
     except ModuleNotFoundError as error:
         raise _LoadingError(f"keyplan: {target} cannot be imported: {error}") from None
     except SyntaxError as error:
-        place = Place(error.filename or target, error.lineno or 0)
-        raise _LoadingError(f"keyplan: {target} is not valid Python: {error.msg}\n{show_place(place)}") from None
+        location = Place(error.filename or target, error.lineno or 0)
+        raise _LoadingError(f"keyplan: {target} is not valid Python: {error.msg}\n{show_place(location)}") from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - the design's code may raise any exception, which is shown
         raise _LoadingError(
-            f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_where(error, target)}"
+            f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_error_location(error, target)}"
         ) from None
 
 
@@ -148,19 +148,21 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
     except KeyError:
         names = ", ".join(pattern.name for pattern in design.patterns)
         consumers = ", ".join(consumer.name for table in design.tables for consumer in table.consumers)
-        ending = f"; consumers: {consumers}" if consumers and command == "explain" else ""
-        raise refusal(f"keyplan {command}: {design.name} has no pattern {name}; it has {names}{ending}") from None
+        consumers_text = f"; consumers: {consumers}" if consumers and command == "explain" else ""
+        raise refusal(
+            f"keyplan {command}: {design.name} has no pattern {name}; it has {names}{consumers_text}"
+        ) from None
 
 
-def _where(error: BaseException, target: str) -> str:
+def _error_location(error: BaseException, target: str) -> str:
     """Return the location of the line in the design's code at which an error was raised, as text."""
     from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.design.errors import Place, show_place  # noqa: PLC0415 - `keyplan --help` needs no designs
 
     frames = traceback.extract_tb(error.__traceback__)
     if is_file_path(target):
-        own = [frame for frame in frames if Path(frame.filename).resolve() == Path(target).resolve()]
+        design_frames = [frame for frame in frames if Path(frame.filename).resolve() == Path(target).resolve()]
     else:
-        own = [frame for frame in frames if "importlib" not in frame.filename]
-    last = (own or list(frames))[-1]
-    return show_place(Place(last.filename, last.lineno or 0))
+        design_frames = [frame for frame in frames if "importlib" not in frame.filename]
+    last_frame = (design_frames or list(frames))[-1]
+    return show_place(Place(last_frame.filename, last_frame.lineno or 0))

@@ -83,12 +83,12 @@ def _print(comparison: Comparison, report: Report, format: Format) -> None:
     import orjson  # noqa: PLC0415
 
     from keyplan.check import report as reports  # noqa: PLC0415
-    from keyplan.diff import report as comparing  # noqa: PLC0415
+    from keyplan.diff import report as comparison_report  # noqa: PLC0415
 
     if format == "sarif":
         typer.echo(reports.sarif([report]), nl=False)
     elif format == "json":
-        document = {**comparing.document(comparison), **reports.document(report)}
+        document = {**comparison_report.document(comparison), **reports.document(report)}
         typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n", nl=False)
     else:
-        typer.echo(f"{comparing.text(comparison)}\n{reports.text([report])}", nl=False)
+        typer.echo(f"{comparison_report.text(comparison)}\n{reports.text([report])}", nl=False)

@@ -20,17 +20,18 @@ def _to_standard_error(line: str) -> None:
 
 
 @contextmanager
-def reported(
+def report_progress(
     step: str,
-    place: Callable[[], str] | None = None,
+    description: Callable[[], str] | None = None,
     *,
-    say: Callable[[str], None] = _to_standard_error,
+    print_line: Callable[[str], None] = _to_standard_error,
     first_s: float = FIRST_S,
 ) -> Iterator[None]:
     """Print progress lines with the elapsed seconds while the block runs.
 
-    `step` is the text at the start of each line, such as "keyplan snapshot: copying". `place` returns a description of
-    the current progress. `say` prints a line, and `first_s` is the time until the first line in seconds.
+    `step` is the text at the start of each line, such as "keyplan snapshot: copying". `description` returns a
+    description of the current progress. `print_line` prints a line, and `first_s` is the time until the first line in
+    seconds.
     """
     clock = SystemClock()
     start_s = clock.monotonic()
@@ -40,8 +41,8 @@ def reported(
         wait_s = first_s
         while not ended.wait(wait_s):
             wait_s = EVERY_S
-            at = f", {place()}" if place is not None else ""
-            say(f"{step}{at}, {clock.monotonic() - start_s:.0f} s")
+            progress_text = f", {description()}" if description is not None else ""
+            print_line(f"{step}{progress_text}, {clock.monotonic() - start_s:.0f} s")
 
     thread = Thread(target=report, name="elapsed", daemon=True)
     thread.start()

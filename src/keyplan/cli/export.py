@@ -63,7 +63,7 @@ def cdk_json(
     """Write the data model (dynamodb_data_model.json) from which the AWS DynamoDB MCP server generates a CDK app."""
     from keyplan.export.cdk_json import collisions, ignored_settings, model  # noqa: PLC0415 - as above
 
-    loaded, tables = _resources("cdk-json", design, prefix, checkpoints=checkpoints, refused=collisions)
+    loaded, tables = _resources("cdk-json", design, prefix, checkpoints=checkpoints, extra_faults=collisions)
     write("export cdk-json", model(loaded, tables), output)
     _print_notes(tables, ignored_settings(tables))
 
@@ -84,26 +84,26 @@ def _resources(
     prefix: str,
     *,
     checkpoints: bool | None,
-    refused: Callable[[Sequence[Table]], Iterable[Fault]] = lambda _: (),
+    extra_faults: Callable[[Sequence[Table]], Iterable[Fault]] = lambda _: (),
 ) -> tuple[Design, list[TableResource]]:
     """Return a design and its tables. Exit with 1 if a table cannot be created as it is declared.
 
-    `refused` returns additional faults in the tables, which also prevent the export. Exit with 2 if the table names
-    with `prefix` are invalid.
+    `extra_faults` returns additional faults in the tables, which also prevent the export. Exit with 2 if the table
+    names with `prefix` are invalid.
     """
     from keyplan.cli.designs import load  # noqa: PLC0415 - as above
     from keyplan.export.resources import is_prefix, obstacles, resources  # noqa: PLC0415
 
     design = load(target)
-    tables = _needed(design, checkpoints=checkpoints)
+    tables = _tables_to_export(design, checkpoints=checkpoints)
     if not is_prefix(prefix, tables):
         raise refusal(f"keyplan export {name}: a table name cannot start with {prefix!r}")
-    if problems := [*obstacles(tables), *refused(tables)]:
+    if problems := [*obstacles(tables), *extra_faults(tables)]:
         raise refusal("\n\n".join(str(fault.error()) for fault in problems), code=1)
     return design, resources(tables, prefix)
 
 
-def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
+def _tables_to_export(design: Design, *, checkpoints: bool | None) -> list[Table]:
     """Return the design's tables and, if `checkpoints` is True, the table for the consumers' checkpoints.
 
     If `checkpoints` is None, the checkpoint table is included if a table in the design declares consumers.
@@ -118,14 +118,14 @@ def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
     return tables
 
 
-def _print_notes(tables: Sequence[TableResource], more: Iterable[str] = ()) -> None:
+def _print_notes(tables: Sequence[TableResource], more_notes: Iterable[str] = ()) -> None:
     """Print notes on declared properties that the exported files do not contain.
 
-    `more` contains additional notes to print.
+    `more_notes` contains additional notes to print.
     """
     from keyplan.export.resources import omitted_settings  # noqa: PLC0415 - as above
 
-    for note in (*omitted_settings(tables), *_unread_streams(tables), *more):
+    for note in (*omitted_settings(tables), *_unread_streams(tables), *more_notes):
         typer.echo(f"note: {note}", err=True)
 
 

@@ -46,10 +46,10 @@ def cloudformation(files: Files, parameter: Parameters = None, output: Output = 
     """Import tables and stream consumers from CloudFormation, SAM or synthesized CDK templates."""
     from keyplan.importers.cloudformation import cloudformation as tables  # noqa: PLC0415 - keeps `keyplan --help` fast
 
-    def read() -> ImportSource:
+    def import_source() -> ImportSource:
         return tables(_documents(files), dict(map(_parameter, parameter or [])))
 
-    _write("cloudformation", read, output, force=force)
+    _write("cloudformation", import_source, output, force=force)
 
 
 @app.command(name="describe-table")
@@ -61,14 +61,14 @@ def describe_table(files: Described = None, from_: From = None, output: Output =
     """
     from keyplan.importers.describe_table import describe_table as tables  # noqa: PLC0415 - as above
 
-    def read() -> ImportSource:
+    def import_source() -> ImportSource:
         if from_ is not None:
             from keyplan.importers.describe_table import fetch_descriptions  # noqa: PLC0415 - as above
 
             return tables(fetch_descriptions(from_, files or []))
         return tables(_documents(files or []))
 
-    _write("describe-table", read, output, force=force)
+    _write("describe-table", import_source, output, force=force)
 
 
 @app.command(name="nosql-workbench")
@@ -84,7 +84,7 @@ def pynamodb(files: Sources, output: Output = None, force: Force = False) -> Non
     """Import PynamoDB models from Python files. The files are parsed, not executed."""
     from keyplan.importers.pynamodb import pynamodb as tables  # noqa: PLC0415 - as above
 
-    _write("pynamodb", lambda: tables([(_called(name), _text(name)) for name in files]), output, force=force)
+    _write("pynamodb", lambda: tables([(_display_name(name), _text(name)) for name in files]), output, force=force)
 
 
 @app.command()
@@ -112,10 +112,10 @@ def _documents(files: Sequence[str]) -> list[Document]:
 
     if not files:
         raise KeyplanError("name a file, or - for standard input")
-    return [document for name in files for document in documents(_called(name), _text(name))]
+    return [document for name in files for document in documents(_display_name(name), _text(name))]
 
 
-def _called(name: str) -> str:
+def _display_name(name: str) -> str:
     return "standard input" if name == "-" else name
 
 
@@ -138,23 +138,23 @@ def _notes(table: SourceTable) -> Iterator[str]:
         yield from (f"{consumer.name}: {gap}" for gap in consumer.gaps)
 
 
-def _write(name: str, read: Callable[[], ImportSource], output: Path | None, *, force: bool) -> None:
+def _write(name: str, import_source: Callable[[], ImportSource], output: Path | None, *, force: bool) -> None:
     """Write or print the design that is generated from a source, and print which settings it omits.
 
-    `read` returns the imported source. Exit with an error if the import fails.
+    `import_source` returns the imported source. Exit with an error if the import fails.
     """
     from keyplan.importers.writing import design_text  # noqa: PLC0415 - as above
 
     if output is not None and output.exists() and not force:
         raise refusal(f"keyplan import {name}: {output} already exists: use --force to overwrite it")
     try:
-        source = read()
+        source = import_source()
         text = design_text(source)
     except KeyplanError as error:
         raise refusal(f"keyplan import {name}: {error}") from None
     except RecursionError:
         raise refusal(f"keyplan import {name}: a table is nested too deeply to be read") from None
-    of_tables = (f"{table.name}: {note}" for table in source.tables for note in _notes(table))
-    for gap in (*source.gaps, *of_tables):
+    table_notes = (f"{table.name}: {note}" for table in source.tables for note in _notes(table))
+    for gap in (*source.gaps, *table_notes):
         typer.echo(f"keyplan import {name}: {gap}", err=True)
     write(f"import {name}", text, output)

@@ -16,13 +16,13 @@ from keyplan import __version__
 from keyplan.cli import check, console, diff, docs, export, fsck, importing, price, serve, snapshot, verify
 from keyplan.cli.designs import refusal
 
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """The error numbers of writes that fail because the disk is full, a quota is exhausted, or the file size limit is
 reached.
 """
 
 
-_OF_THE_SYSTEMS = frozenset({"ask-mcp", "demo", "lake", "token", "up"})
+_SYSTEMS_COMMANDS = frozenset({"ask-mcp", "demo", "lake", "token", "up"})
 """The names of the commands that the keyplan-systems distribution adds."""
 
 
@@ -36,7 +36,7 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command with the given name. If it requires the keyplan-systems distribution, exit with a hint."""
         command = super().get_command(ctx, cmd_name)
-        if command is None and cmd_name in _OF_THE_SYSTEMS:
+        if command is None and cmd_name in _SYSTEMS_COMMANDS:
             raise refusal(f"keyplan {cmd_name}: not installed; pip install keyplan-systems")
         return command
 
@@ -51,10 +51,10 @@ class _Commands(TyperGroup):
             if error.errno == errno.ENAMETOOLONG:
                 typer.echo(f"keyplan: {error.strerror}: {error.filename}", err=True)
                 raise SystemExit(2) from None
-            if error.errno not in _NO_ROOM | {errno.EPIPE}:
+            if error.errno not in _DISK_FULL_ERRORS | {errno.EPIPE}:
                 raise
             sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - flushed at the very end
-            if error.errno in _NO_ROOM:
+            if error.errno in _DISK_FULL_ERRORS:
                 typer.echo(f"keyplan: no room to write: {error.strerror}", err=True)
             raise SystemExit(1) from None
 
@@ -84,8 +84,8 @@ for _point in entry_points(group="keyplan.commands"):
     app.command(_point.name)(_point.load())
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"keyplan {__version__}")
         raise typer.Exit
 

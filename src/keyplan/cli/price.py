@@ -76,19 +76,20 @@ def price(
         book = _book(region, prices, set_price or [])
         rates = dict(_rate(text) for text in rate or [])
         growth = Growth(_factor("--items", items), _factor("--size", size))
-        changed = Load(_factor("--scale", scale), rates, growth)
-        month = estimate(loaded, book, changed)
+        load_settings = Load(_factor("--scale", scale), rates, growth)
+        month = estimate(loaded, book, load_settings)
     except (PriceDataError, ValueError) as error:
         raise refusal(f"keyplan price: {error}") from None
     if format == "json":
-        typer.echo(json.dumps(_json(month, changed), indent=2))
+        typer.echo(json.dumps(_json(month, load_settings), indent=2))
         return
     typer.echo(_text(month), nl=False)
     if chart:
-        against = {
-            times: estimate(loaded, book, replace(changed, scale=changed.scale * times)).total for times in _LOADS
+        totals_by_factor = {
+            times: estimate(loaded, book, replace(load_settings, scale=load_settings.scale * times)).total
+            for times in _LOADS
         }
-        typer.echo("\n" + _charts(month, against, changed.scale), nl=False)
+        typer.echo("\n" + _charts(month, totals_by_factor, load_settings.scale), nl=False)
 
 
 def _factor(option: str, text: str) -> float:
@@ -167,16 +168,16 @@ def _json(estimate: Estimate, load: Load) -> dict[str, object]:
     }
 
 
-def _charts(estimate: Estimate, against: dict[float, float], factor: float) -> str:
+def _charts(estimate: Estimate, totals_by_factor: dict[float, float], factor: float) -> str:
     """Return text charts of the cost of each pattern and of the total cost at different loads.
 
-    `against` maps multiples of the estimated load to the monthly cost. `factor` is the value of `--scale`.
+    `totals_by_factor` maps multiples of the estimated load to the monthly cost. `factor` is the value of `--scale`.
     """
     from keyplan.cost.figures import bars  # noqa: PLC0415
 
     costs = sorted(estimate.patterns, key=lambda cost: -cost.requests)
     by_pattern = [(cost.name, cost.requests, _money(cost.requests)) for cost in costs]
-    rows = [(f"{factor * times:g}x", total, _money(total)) for times, total in against.items()]
+    rows = [(f"{factor * multiple:g}x", total, _money(total)) for multiple, total in totals_by_factor.items()]
     return (
         f"Monthly cost of requests by pattern, on demand\n{bars(by_pattern)}\n\n"
         f"Monthly cost against the load, storage included\n{bars(rows)}\n"
@@ -229,16 +230,16 @@ def _text(estimate: Estimate) -> str:
 def _patterns(estimate: Estimate) -> str:
     from keyplan.cost.figures import figure_table  # noqa: PLC0415
 
-    counted = all(cost.expected.is_counted for cost in estimate.patterns)
-    assumed = "" if counted else "\n~: for an assumed number of items, see below"
+    all_counted = all(cost.expected.is_counted for cost in estimate.patterns)
+    assumed = "" if all_counted else "\n~: for an assumed number of items, see below"
     title = f"Patterns, at average sizes; WRU in brackets: for indexes{assumed}"
     rows: dict[str, list[tuple[str, ...]]] = {}
     for cost in sorted(estimate.patterns, key=lambda row: -row.requests):
         units = cost.expected.units
-        of_indexes = units.total_write - units.write
-        written = _number(units.total_write) + (f" ({_number(of_indexes)})" if of_indexes else "")
-        mark = "" if cost.expected.is_counted else "~"
-        figures = mark + _number(units.read), written, f"{cost.calls:,.0f}"
+        index_units = units.total_write - units.write
+        write_text = _number(units.total_write) + (f" ({_number(index_units)})" if index_units else "")
+        prefix = "" if cost.expected.is_counted else "~"
+        figures = prefix + _number(units.read), write_text, f"{cost.calls:,.0f}"
         dollars = f"{cost.per_million:,.2f}", f"{cost.requests:,.2f}"
         rows.setdefault(cost.table, []).append((cost.name, *figures, *dollars))
     head = ("pattern", "RRU/call", "WRU/call", "calls/month", "$/million", "$/month")

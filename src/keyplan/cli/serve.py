@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyplan.cli import sample
-from keyplan.cli.console import NOT_INSTALLED, Mounted, is_installed
+from keyplan.cli.console import NOT_INSTALLED, MountedConsole, is_installed
 from keyplan.cli.designs import refusal
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
     from keyplan.server.launch import LaunchError, launch  # noqa: PLC0415 - `keyplan --help` needs no server
 
     try:
-        console = Mounted.at(db, host, allow_host or []) if with_console else None
+        console = MountedConsole.for_server(db, host, allow_host or []) if with_console else None
     except ValueError as error:
         raise refusal(f"keyplan serve: {error}") from None
 

@@ -19,15 +19,15 @@ def snapshot(
 
     Progress is printed to standard error after two seconds, and then every ten seconds.
     """
-    from keyplan.cli.elapsed import reported  # noqa: PLC0415
+    from keyplan.cli.elapsed import report_progress  # noqa: PLC0415
     from keyplan.engine.engine import Engine  # noqa: PLC0415 - `keyplan --help` needs no engine
 
-    def copied() -> str:
-        written = target.stat().st_size if target.exists() else 0
-        return f"{written:,} of about {file.stat().st_size:,} bytes"
+    def progress_text() -> str:
+        copied_bytes = target.stat().st_size if target.exists() else 0
+        return f"{copied_bytes:,} of about {file.stat().st_size:,} bytes"
 
     try:
-        with Engine.open(file) as engine, reported("keyplan snapshot: copying", copied):
+        with Engine.open(file) as engine, report_progress("keyplan snapshot: copying", progress_text):
             engine.snapshot(target)
     except (StorageError, FileExistsError) as error:
         raise refusal(f"keyplan snapshot: {error}", code=1) from None

@@ -53,7 +53,7 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
         pattern_of("verify", loaded, pattern)
     try:
         book = books.book(region) if prices is None else books.load(prices)
-        with _bar() as (progress, running):
+        with _progress_bar() as (progress, running):
             report = run(
                 loaded,
                 items=items,
@@ -77,7 +77,7 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
 
 
 @contextmanager
-def _bar() -> Iterator[tuple[OnProgress, OnProgress]]:
+def _progress_bar() -> Iterator[tuple[OnProgress, OnProgress]]:
     """Show the progress of a verification on standard error, as a bar in a terminal and as lines otherwise.
 
     Yield two functions that report progress: one for loading data, and one for running patterns.
@@ -91,14 +91,14 @@ def _bar() -> Iterator[tuple[OnProgress, OnProgress]]:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("loading", total=None)
 
-        def show(what: str, done: int, total: int) -> None:
+        def show_progress(activity: str, completed: int, total: int) -> None:
             nonlocal next_s
-            bar.update(task, description=what, completed=done, total=total)
+            bar.update(task, description=activity, completed=completed, total=total)
             if not console.is_terminal and clock.monotonic() >= next_s:
                 next_s = clock.monotonic() + _EVERY_S
-                typer.echo(f"keyplan verify: {what}, {done:,} of {total:,}", err=True)
+                typer.echo(f"keyplan verify: {activity}, {completed:,} of {total:,}", err=True)
 
         yield (
-            lambda name, done, total: show(f"loading {name}", done, total),
-            lambda name, done, total: show(f"running {name}", done, total),
+            lambda name, done, total: show_progress(f"loading {name}", done, total),
+            lambda name, done, total: show_progress(f"running {name}", done, total),
         )

@@ -40,7 +40,7 @@ POLICY: Final = (
 FLASH: Final = "keyplan_flash"
 """The name of the cookie that contains a message for the next page, such as "Task deleted"."""
 _FLASH_CHARACTERS: Final = 400
-_YEAR: Final = "public, max-age=31536000, immutable"
+_YEAR_CACHE_CONTROL: Final = "public, max-age=31536000, immutable"
 SCRIPT_TEXTS: Final = (
     "The server answered {status}.",
     "The server cannot be reached. Try again.",
@@ -150,10 +150,10 @@ class Pages:
         from `headers` to the response.
         """
         message = self._wording(request).words.get(message, message)
-        passed = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
-        has_own = files(self._package).joinpath("templates", "error.html.j2").is_file()
-        template = "error.html.j2" if has_own and self._package != "keyplan.pages" else "keyplan/error.html.j2"
-        return self.render(request, template, status, headers=passed, status=status, message=message)
+        passed_headers = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
+        has_own_template = files(self._package).joinpath("templates", "error.html.j2").is_file()
+        template = "error.html.j2" if has_own_template and self._package != "keyplan.pages" else "keyplan/error.html.j2"
+        return self.render(request, template, status, headers=passed_headers, status=status, message=message)
 
 
 class PageContext:
@@ -181,12 +181,12 @@ class PageContext:
         """
         links = [link for link in self._pages.nav if not link.role or link.role in self.viewer.roles]
         paths = {link.path: f"{self.here}/{link.path}" for link in links}
-        matching = (
+        matching_paths = (
             paths[link.path]
             for link in links
             if self.path == paths[link.path] or (not link.is_exact and self.path.startswith(paths[link.path]))
         )
-        current = max(matching, key=len, default="")
+        current = max(matching_paths, key=len, default="")
         return [
             {
                 "text": self.word(link.text),
@@ -237,7 +237,7 @@ class Assets(StaticFiles):
         """Return a file, or a response with status 304 if the client's cached copy is current."""
         response = await super().get_response(path, scope)
         has_version = scope.get("query_string", b"").startswith(b"v=")
-        response.headers["Cache-Control"] = _YEAR if has_version else "no-cache"
+        response.headers["Cache-Control"] = _YEAR_CACHE_CONTROL if has_version else "no-cache"
         return response
 
 
@@ -274,10 +274,10 @@ def _version(package: str, name: str) -> str:
 
 @cache
 def _environment(package: str) -> jinja2.Environment:
-    shared = jinja2.PrefixLoader({"keyplan": jinja2.PackageLoader("keyplan.pages")})
-    own = [] if package == "keyplan.pages" else [jinja2.PackageLoader(package)]
+    shared_loader = jinja2.PrefixLoader({"keyplan": jinja2.PackageLoader("keyplan.pages")})
+    package_loaders = [] if package == "keyplan.pages" else [jinja2.PackageLoader(package)]
     environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([shared, *own]),
+        loader=jinja2.ChoiceLoader([shared_loader, *package_loaders]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -292,8 +292,8 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
-def _plural(count: int, singular: str, several: str = "") -> str:
-    return f"{_number(count)} {singular if count == 1 else several or singular + 's'}"
+def _plural(count: int, singular: str, plural: str = "") -> str:
+    return f"{_number(count)} {singular if count == 1 else plural or singular + 's'}"
 
 
 def _timestamp(value: datetime) -> str:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from keyplan.cli.designs import refusal
-from keyplan.cli.elapsed import reported
+from keyplan.cli.elapsed import report_progress
 
 Action = Literal["query", "report", "reports", "refresh", "compact", "feed", "catch-up"]
 Format = Literal["table", "json", "csv"]
@@ -270,7 +270,7 @@ def lake(
     location = lake or f"keyplan-data/{system}/lake"
     arguments = commands.CommandArguments(location, text, _parameters(set_ or ()), database, export)
     try:
-        with reported(f"keyplan lake {system} {action}: running"):
+        with report_progress(f"keyplan lake {system} {action}: running"):
             output = commands.ACTIONS[action](arguments)
     except commands.ERRORS as error:
         raise refusal(f"keyplan lake {system} {action}: {error}", code=1) from None
