@@ -125,8 +125,13 @@ def test_the_readme_states_the_number_of_rules() -> None:
     assert f"[{rules[1]} rules](docs/checks.md)" in (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "bench/README.md"])
-def test_links_of_pages_outside_the_site_lead_to_files(name: str) -> None:
-    path = ROOT / name
-    targets = [link for link in LINK.findall(FENCED.sub("", path.read_text())) if not link.startswith("http")]
-    assert not [target for target in targets if not (path.parent / target).exists()]
+def test_links_lead_to_files_of_the_repository() -> None:
+    """Pages are also read on GitHub, where the pages that the build generates do not exist."""
+    names = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "bench/README.md", "systems/README.md")
+    paths = [*DOCS.rglob("*.md"), *(ROOT / name for name in names)]
+    links = [(path, link) for path in paths for link in LINK.findall(FENCED.sub("", path.read_text()))]
+    assert not [
+        f"{path.relative_to(ROOT)}: {link}"
+        for path, link in links
+        if not link.startswith("http") and not (path.parent / link).exists()
+    ]
