@@ -207,8 +207,8 @@ class Users:
         """Verify a claimed email address with a code, and return the profile with the address. If the user has no
         profile yet, it is created.
 
-        Raises WrongCodeError if the code is wrong or there were too many attempts, and EmailTakenError if another user
-        has already verified the address.
+        Raises NotFoundError if the claim does not exist, WrongCodeError if the code is wrong or there were too many
+        attempts, and EmailTakenError if another user has already verified the address.
         """
         claims: list[EmailCodeItem] = []
 

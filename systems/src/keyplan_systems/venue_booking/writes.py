@@ -1,4 +1,4 @@
-"""Access patterns that write single items. They are used on their own or in transactions."""
+"""Access patterns that write single items, either alone or as part of a transaction."""
 
 from __future__ import annotations
 

@@ -120,8 +120,8 @@ def response_id(question_id: str, fingerprint_hash: str) -> str:
 
 
 def create(request: QuestionRequest, agent: str, question_id: str, key: str | None, now_ms: int) -> Question:
-    """Return a new question. `agent` is the agent's ID, and `key` is the idempotency key or None. The deadline is
-    rounded up to a whole second.
+    """Return a new question. `agent` is the agent's ID, and `key` is the idempotency key, or None if the request does
+    not contain a key. The deadline is rounded up to a whole second.
     """
     return Question(
         question_id=question_id,

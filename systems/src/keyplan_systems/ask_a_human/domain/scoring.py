@@ -1,8 +1,8 @@
 """Rules for points, streaks, badges and categories, which determine how an answer changes a user's record.
 
 `apply_answer` is a pure function that returns the changed record. It increments the record's `version`, and the write
-requires that the stored version is unchanged. If a user sends two answers concurrently, one write fails, and its answer
-is applied to the newer record.
+requires that the stored version is unchanged. If a user sends two answers concurrently, one write fails. The
+points for that answer are then computed again from the newer record.
 
 The requirements (listed in `TRACE.md`) leave some questions open. This module answers them as follows:
 

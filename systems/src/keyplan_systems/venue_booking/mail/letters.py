@@ -63,7 +63,7 @@ class MailSettings:
 
 
 class CodeKind(StrEnum):
-    """The types of emails that contain a code. They are not about a booking."""
+    """The types of emails that contain a verification code and are not about a booking."""
 
     VERIFY_EMAIL = "verify_email"
 

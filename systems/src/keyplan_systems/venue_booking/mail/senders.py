@@ -57,7 +57,7 @@ class Sender(Protocol):
     """Interface for sending emails."""
 
     def send(self, letter: Letter) -> SendResult:
-        """Send the email, and return after it has been accepted.
+        """Send the email, and return after the mail server has accepted it or the email has been written to a file.
 
         Raises MailUnavailableError if sending should be retried later, and MailRefusedError if the email can never be
         sent.
