@@ -1,4 +1,5 @@
-"""Computes the expected results of reads from the declarations, and compares them with the actual results.
+"""Computes the expected results of read patterns from a design's declarations, and compares them with the actual
+results.
 
 The declarations are evaluated on entity objects, without using keys, indexes or requests.
 """
@@ -32,8 +33,8 @@ _SHOWN = 3
 
 
 def evaluate_condition(condition: Condition, values: Mapping[str, Any]) -> bool | None:
-    """Return True if a condition is true for the field values `values`, and False if it is not. Return None if the
-    condition cannot be evaluated.
+    """Return whether a condition is true for the field values `values`. Return None if the condition cannot be
+    evaluated.
     """
     try:
         return holds(condition, values)
@@ -50,7 +51,9 @@ class KeyTest:
     low: Source
     high: Source = None
     encoded: BoundPlaceholder | None = None
-    """The placeholder with which both sides of the comparison are encoded. None if unencoded values are compared."""
+    """The placeholder whose encoding is applied to both sides of the comparison. None if unencoded values
+    are compared.
+    """
     text_placeholder: BoundPlaceholder | None = None
     """The placeholder of the compared parameter, if the pattern specifies the key as text. None for other keys."""
 
@@ -84,8 +87,7 @@ class ReadMeaning:
         return _key_tests_of(self, spec)
 
     def includes(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
-        """Return True if a call with these arguments should return `entity`, and False if it should not. Return None if
-        this is unknown.
+        """Return whether a call with these arguments should return `entity`. Return None if this is unknown.
 
         `spec` declares the entity, and `now_s` is the current time in epoch seconds.
         """
@@ -104,7 +106,7 @@ class ReadMeaning:
         return False if False in verdicts else None if None in verdicts else True
 
     def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """Return the given entity objects whose fields equal the constants in the pattern's key condition."""
+        """Return the entity objects that satisfy all comparisons with constants in the pattern's key condition."""
         fixed = [
             key_test
             for key_test in self.key_tests_of(spec)
@@ -121,7 +123,8 @@ class ReadMeaning:
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
         """Return True if reads of the pattern's table or index can return an entity object.
 
-        The result is False if the object is not in the index, or if reads omit it because its expiry time has passed.
+        Return False if the object is not in the index. Also return False if the object has expired and the pattern
+        omits expired items.
         """
         if self.plan.index is not None:
             bound = spec.key_in(self.plan.index)
@@ -132,8 +135,9 @@ class ReadMeaning:
     def expected_items(
         self, stored_entities: StoredEntities, arguments: Arguments, now_s: int
     ) -> list[tuple[EntitySpec, Entity]] | None:
-        """Return all stored objects that a call with these arguments should return, each with its entity. Return None
-        if they are unknown.
+        """Return the declaration and the object of each stored entity that a call with these arguments should return.
+
+        Return None if the expected result is unknown.
         """
         items = []
         for spec in self.plan.entities:
@@ -172,11 +176,10 @@ def _key_tests_of(meaning: ReadMeaning, spec: EntitySpec) -> tuple[KeyTest, ...]
 
 @lru_cache(maxsize=4096)
 def _foreign_field_names(plan: Plan, spec: EntitySpec) -> dict[str, str]:
-    """Return a mapping from the field names of other entities in a plan to the names that this entity uses for the same
-    attributes.
+    """Map the field names of the other entities of a plan to this entity's names for the same attributes.
 
-    A condition compares attributes, which entities can store under different field names. A field name is mapped to ""
-    if this entity does not store the attribute. The condition is then false.
+    A condition compares attributes, and entities can use different field names for the same attribute. A field name is
+    mapped to "" if this entity does not store the attribute. The condition is then false.
     """
     names_by_attribute = {stored.attribute: name for name, stored in spec.fields.items()}
     return {
@@ -215,8 +218,9 @@ def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
 
 
 def _partial_encodings(plan: Plan) -> dict[str, BoundPlaceholder]:
-    """Return a mapping from each field of which the key condition encodes only a part, such as the month of a date, to
-    the placeholder that encodes it.
+    """Return the placeholders that encode only a part of a field's value, such as the month of a date, by field name.
+
+    Fields that another placeholder of the key condition encodes completely are omitted.
     """
     if plan.key is None:
         return {}
@@ -233,8 +237,9 @@ def _partial_encodings(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _encoded_prefix(plan: Plan) -> BoundPlaceholder | None:
-    """Return the placeholder of a begins_with condition if the sort key contains the compared value in an encoded form.
-    Otherwise, return None.
+    """Return the placeholder that encodes the compared value of a begins_with condition in the sort key.
+
+    Return None if the sort key has no such condition, or if it contains the value unencoded.
     """
     low = plan.key.sort[-1].low if plan.key is not None and plan.key.sort else None
     if low is None or low.template is None or low.part != "begins":
@@ -256,8 +261,9 @@ def _ranks(plan: Plan) -> dict[str, BoundPlaceholder]:
 
 
 def _text_key_tests(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], list[str]]:
-    """Return the comparisons that follow from keys that a pattern specifies as text, and the texts that do not match
-    any key of the entity.
+    """Return the comparisons that follow from the keys that a pattern specifies as text.
+
+    Also return the texts that do not match any key of the entity.
     """
     key_tests: list[KeyTest] = []
     unmatched_texts: list[str] = []
@@ -330,7 +336,8 @@ def _passes(key_test: KeyTest, value: Any, arguments: Arguments) -> bool | None:
 def _passes_encoded(
     key_test: KeyTest, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments
 ) -> bool | None:
-    """Return True if the encoded form of a field's value passes the comparison `key_test`, or None if this is unknown.
+    """Return whether the encoded form of a field's value passes the comparison `key_test`. Return None if this is
+    unknown.
 
     `encode` returns the encoded form of a value. `low` is the value that the call compares with the field.
     """
@@ -377,7 +384,7 @@ def difference(
 ) -> str | None:
     """Return a description of how a result differs from the expected result.
 
-    The description is None if they are equal, or if the expected result is unknown.
+    Return None if the results are equal. Also return None if the expected result is unknown.
     """
     meaning = meaning_of(pattern)
     expected = meaning.expected_items(stored_entities, arguments, now_s)
@@ -470,7 +477,7 @@ def _common_cause(meaning: ReadMeaning, missing_items: Matches, arguments: Argum
 
 
 def _out_of_order(pattern: Pattern[..., Any], expected: Matches, returned: Sequence[ReadModel]) -> str | None:
-    """Return a message if results are not in the declared order, or if a limit omits items that should be first.
+    """Return a message if results are not in the declared order, or if the limit cut off items that should come first.
     Otherwise, return None.
     """
     ordered_by = pattern.facts.ordered_by

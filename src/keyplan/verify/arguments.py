@@ -1,4 +1,6 @@
-"""Generates arguments for calls to patterns. They are derived from a chosen item, so that the call matches the item."""
+"""Generates arguments for calls to patterns. The arguments are derived from a stored item, so that the call finds the
+item.
+"""
 
 from __future__ import annotations
 
@@ -101,9 +103,9 @@ class ArgumentGenerator:
         return meaning_of(pattern).includes(spec, target, arguments, int(self._value_generator.now_s)) is not False
 
     def _chosen_item(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
-        """Choose a stored item that a read can return, and bind the read's parameters to the item's values.
+        """Choose a stored item that a read can return, and derive the values of the read's parameters from the item.
 
-        Return the item with its entity, or None if no item can be returned.
+        Return the item's entity declaration and the item, or None if no stored item is suitable.
         """
         chosen = self._pick(meaning_of(pattern))
         if chosen is not None:
@@ -113,8 +115,8 @@ class ArgumentGenerator:
     def _read_with_filter(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
         """Return arguments for a read with a filter.
 
-        If no stored item passes the filter, an item that matches the key condition is changed so that it does. If this
-        is not possible, the arguments are still valid, but the read returns nothing.
+        If no stored item would be returned, the item that the arguments were derived from is changed to pass the
+        filter. If the item cannot be changed in this way, the arguments are still valid, but the read returns nothing.
         """
         binding, now_s = Binding(), int(self._value_generator.now_s)
         item = self._chosen_item(pattern, binding)
@@ -129,7 +131,10 @@ class ArgumentGenerator:
         return arguments
 
     def _pick(self, meaning: ReadMeaning) -> tuple[EntitySpec, Entity] | None:
-        """Return a random stored item that a read can return, together with its entity, or None."""
+        """Return the entity declaration and the object of a random stored item that a read can return.
+
+        Return None if no stored item is suitable.
+        """
         specs = [
             spec
             for spec in meaning.plan.entities
@@ -275,10 +280,10 @@ class ArgumentGenerator:
 
 
 def _sorted_by_choice(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
-    """Return the steps of a transaction in the order in which their arguments are chosen.
+    """Return a transaction's steps in the order for choosing their arguments.
 
-    Steps that are repeated for each element of a list in an attribute of a parameter come first, because their
-    arguments become the elements of the list.
+    Steps that repeat for a list inside a parameter, such as the lines of an order, come first. Their arguments become
+    the elements of that list.
     """
     return sorted(
         steps, key=lambda step: not (step.repeated is not None and _is_parameter_member(step.repeated.values))
@@ -290,7 +295,7 @@ def _is_parameter_member(source: Source) -> bool:
 
 
 def _no_match_error(pattern: Pattern[..., Any], step: TransactionStep | None) -> NothingFitsError:
-    """Return the error for a pattern or a transaction step for which no suitable arguments were found."""
+    """Return the error to raise if no arguments fit a pattern or one of its transaction steps."""
     plan = pattern.plan if step is None else step.call.pattern.plan
     reason = "" if plan.condition is None else f" ({condition_text(plan.condition)} is true for none)"
     subject = pattern.name

@@ -17,8 +17,8 @@ Standing = Literal["holds", "less", "fails", "unproved"]
 """The verdict on a claim.
 
 "holds" and "fails" mean that the verification confirms or refutes the claim. "less" means that the measured cost is
-below the claimed range. "unproved" means that the verification cannot confirm or refute the claim, or that a number is
-assumed.
+below the claimed range. "unproved" means that the verification cannot decide, for example because it had to assume a
+number that the design does not declare.
 """
 # A claim about a design counts only if it starts with a price: documents also mention other prices.
 _MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<operation>reads?|writes?)", re.IGNORECASE)
@@ -38,7 +38,7 @@ class ClaimResult:
 
 @dataclass(frozen=True)
 class MeasuredPattern:
-    """The measurements with which the claims about a pattern are compared."""
+    """The measurements of a pattern, for comparison with the claims about it."""
 
     reads: tuple[float, ...]
     """The measured read units of each call."""
@@ -54,7 +54,7 @@ class MeasuredPattern:
     pages: float
     """The number of consecutive 1 MB requests that a call makes for the declared item counts."""
     assumed: tuple[str, ...] = ()
-    """Assumptions about undeclared numbers on which these figures are based."""
+    """The assumptions behind these figures about numbers that the design does not declare."""
 
 
 def judge(claim: Claim, figures: MeasuredPattern) -> ClaimResult:
@@ -112,11 +112,11 @@ def judge_design_claim(
     pages: Sequence[tuple[str, float]],
     assumed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> ClaimResult:
-    """Compare a claim about the whole design with its monthly cost, its prices and the pages that its patterns read,
-    and return the claim with the verdict.
+    """Return a claim about the whole design, with the verdict on it.
 
-    `pages` contains the name of each pattern and the average number of requests (pages) of a call. `assumed` maps the
-    name of a pattern to the assumptions on which its figures are based.
+    Depending on the claim, it is compared with the monthly estimate `month`, with the prices in `book`, or with
+    `pages`. `pages` contains the name of each pattern and the average number of requests (pages) of a call. `assumed`
+    maps the name of a pattern to the assumptions behind its figures.
     """
     for pattern, judge_claim in _DESIGN_CLAIMS:
         match = pattern.search(claim.text)
@@ -163,8 +163,8 @@ _DESIGN_CLAIMS: tuple[
 
 
 def undeclared_numbers(guesses: Sequence[str]) -> tuple[str, ...]:
-    """Return the assumptions about numbers that are not declared. Results that are based on them do not
-    prove a claim.
+    """Return the assumptions that stand in for undeclared numbers. Results based on these assumptions do not prove a
+    claim.
     """
     return tuple(guess for guess in guesses if "not declared" in guess)
 

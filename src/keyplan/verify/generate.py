@@ -49,8 +49,8 @@ class EntityGenerator:
         self._keys: set[str] = set()
 
     def use_references_to(self, referenced_keys: Sequence[Keys]) -> None:
-        """Use the keys in `referenced_keys`, which belong to other entities, as the values of the fields that refer to
-        these entities.
+        """Make fields that refer to other entities use the keys in `referenced_keys`, which are the keys of these
+        entities.
         """
         fixed = (
             self._free_fields if has_examples(self.spec.model) else frozenset[str]()
@@ -82,16 +82,14 @@ class EntityGenerator:
         raise SampleError(f"{self.spec.name} number {number + 1} cannot be generated: {reason_text}")
 
     def value(self, name: str) -> Any:
-        """Return a generated value for a field of a new object. The value of an optional field is None in
-        some calls.
-        """
+        """Return a generated value for a field of a new object. For an optional field, some of the values are None."""
         number = self._next_number
         self._next_number += 1
         return self._columns[name](number)
 
     def required_value(self, name: str) -> Any:
-        """Return a generated value for a field of a new object. The value is never None, even if most objects have no
-        value in the field.
+        """Return a generated value for a field of a new object. The value is never None, even if the field
+        is optional.
         """
         number = self._next_number
         self._next_number += 1
@@ -170,10 +168,11 @@ class EntityGenerator:
         return lambda number: make(number) if presence.get(number, draw(number) < share) else None
 
     def _draw_of(self, name: str) -> Callable[[int], float]:
-        """Return a function that draws a random number for an item. The number determines whether the item has a value
-        in an optional field.
+        """Return a function that maps an item's number to a random number, which decides whether an optional field is
+        None.
 
-        All optional fields of an index key use the same random number, so that they are present in the same items.
+        All optional fields of an index key use the same random number for an item. Fields that are filled equally often
+        are therefore present in the same items.
         """
         chance, fields = self.value_generator.random, self.spec.fields
         for bound in self.spec.indexes:
@@ -235,10 +234,10 @@ class EntityGenerator:
         return lambda number: self.value_generator.up_to(*row, number, fits)
 
     def _value_sequence(self, name: str) -> tuple[type[BaseModel], str]:
-        """Return the model and the field that identify the sequence from which a field's values are generated.
+        """Return the model and the field whose value sequence supplies the values for a field.
 
-        If the field refers to a key field of another entity that has a different name, these are the other entity's
-        model and key field. The generated values are then equal.
+        Usually, these are the entity's own model and the field itself. If the field refers to a key field with a
+        different name, they are the model and key field of the other entity, so that the values match.
         """
         owner = self._owners.get(name)
         if owner is None or name in owner[0].fields or not same_type(owner[0], self.spec.fields[name]):
@@ -297,7 +296,9 @@ class EntityGenerator:
         return self._choice_column(name, count, hottest if is_hotter else None)
 
     def _unit_s(self, name: str) -> int | None:
-        """Return the length in seconds of the period to which a partition key truncates a datetime field, or None."""
+        """Return the length of the period, in seconds, if a partition key contains a datetime field truncated to an
+        hour, day or other period. Otherwise, return None.
+        """
         if self.spec.fields[name].annotation is not datetime:
             return None
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.partition]
@@ -348,7 +349,7 @@ class EntityGenerator:
 
 
 def has_choices(stored: StoredField) -> bool:
-    """Return True if the type of a field is bool, Literal or Enum, so that it has a fixed set of values."""
+    """Return True if the type of a field has a fixed set of values, because it is bool, Literal or Enum."""
     field_type = stored.annotation
     return (
         get_origin(field_type) is Literal

@@ -54,13 +54,13 @@ def canonical(item: Mapping[str, Any]) -> Item:
 
 
 def table_position(schema: Schema, item: Item) -> bytes:
-    """Return the bytes by which an item is sorted in its table."""
+    """Return an item's sort position in its table, as bytes."""
     position = partition_prefix(_scalar(item[schema.partition]))
     return position if schema.sort is None else position + _scalar(item[schema.sort])
 
 
 def position_in(schema: Schema, index: Index | None, item: Item) -> bytes:
-    """Return the bytes by which an item is sorted in an index, or in its table if `index` is None."""
+    """Return an item's sort position in an index, as bytes. If `index` is None, return the position in the table."""
     table_key = table_position(schema, item)
     if index is None:
         return table_key
@@ -121,7 +121,9 @@ class RecordedWrite:
     before: Item | None
     after: Item | None
     stored: Request | None
-    """The item `after` in the form of a response, with binary values as bytes. None if the item does not exist."""
+    """The item `after` in the form that a read returns, with binary values as bytes. None if the item does
+    not exist.
+    """
     transactional: bool
 
 
@@ -214,12 +216,12 @@ def index_key(bound: BoundKey, spec: EntitySpec) -> EntityIndexKey:
 
 
 def position_of(spec: EntitySpec, entity: ReadModel) -> bytes:
-    """Return the bytes by which the item of an entity object is sorted in its table."""
+    """Return the sort position of an entity object's item in its table, as bytes."""
     return table_position(spec.schema, canonical(item_builder(spec).key(entity.__dict__)))
 
 
 def read_back(spec: EntitySpec, entity: Entity) -> Entity:
-    """Return an entity object in the form in which it is read after it was stored.
+    """Return an entity object as it is after it was stored and read again.
 
     Raises UnreadableItemError if the model rejects the stored item.
     """
@@ -270,8 +272,9 @@ class StoredEntities:
         return self.with_values(spec, fields, [getattr(entity, name) for name in fields])
 
     def with_values(self, spec: EntitySpec, fields: tuple[str, ...], values: Sequence[Any]) -> Sequence[Entity]:
-        """Return all objects of an entity in which the fields `fields` have the values `values`, which are in the order
-        of the fields.
+        """Return all objects of an entity that have the given values in the fields `fields`.
+
+        `values` contains one value for each field, in the same order.
         """
         if not fields:
             return self.all(spec)
@@ -292,7 +295,7 @@ class StoredEntities:
     ) -> list[tuple[EntitySpec, EntityItem, Entity]]:
         """Update the stored objects with the writes of recorded requests.
 
-        Return each written item with its entity and the entity object that a read of the item returns.
+        Return the entity declaration, the item and the entity object of each item that was written.
         """
         changes = []
         for exchange in exchanges:

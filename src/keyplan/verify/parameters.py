@@ -133,21 +133,22 @@ class ParameterUse:
     nested: bool = False
     """True if the parameter is compared with, or stored as, a value within the field, not the whole field."""
     within: tuple[object, ...] = ()
-    """The path from the field to the nested value for which the parameter is used. It consists of names, list positions
+    """The path from the field to the nested value that the parameter stands for. It consists of names, list positions
     and parameters.
     """
     certain: bool = False
-    """True if the field must equal the parameter in every requested item. `uses_of` also returns such uses of
-    constants.
+    """True if the field equals the parameter in every item that the call reads or writes.
+
+    The source can also be a constant instead of a parameter.
     """
     encoded: BoundPlaceholder | None = None
-    """The placeholder that encodes the field in the entity's key if the parameter is compared with the encoded form,
-    otherwise None.
+    """The placeholder that encodes the field in the key, if the parameter is compared with this encoded form.
+    Otherwise, None.
     """
 
 
 def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[ParameterUse]:
-    """Return all uses of parameters in a pattern that is not a transaction.
+    """Return all uses of parameters in a pattern that is not a transaction, and the constants that a field must equal.
 
     If `spec` is given, fields have the names that this entity uses. Otherwise, they have the names in the pattern.
     """
@@ -248,7 +249,7 @@ def _comparison_uses(condition: Condition, *, certain: bool) -> Iterator[Paramet
 
 
 class ParameterValues:
-    """Generator of argument values with which a call to a pattern matches a chosen item.
+    """Generates argument values so that a call to a pattern matches a chosen item.
 
     The methods receive the item as `target`, and the use of the parameter in the pattern as `use`.
     """
@@ -452,9 +453,9 @@ def _is_valid(annotation: Any, value: Any) -> bool:
 
 
 def _value_within(value: Any, use: ParameterUse) -> Any:
-    """Return the value to which the path `use.within` leads from the value of a field, or None.
+    """Return the nested value at the path `use.within` in the value of a field, or None if it does not exist.
 
-    If a part of the path is a parameter, which can be any map key or list position, the first element is used.
+    A parameter in the path can stand for any map key or list position. The first element is used for it.
     """
     for part in use.within:
         if isinstance(value, BaseModel):

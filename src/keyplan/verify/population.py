@@ -1,4 +1,4 @@
-"""Chooses the number of items to generate, and the keys through which items refer to each other.
+"""Chooses how many items to generate, and generates the keys that items use to refer to each other.
 
 The cost of a query depends on how many items have the same partition key, so this number stays the same if fewer items
 are generated than declared. A million tasks of 10,000 users become 5,000 tasks of 50 users, and each user still has 100
@@ -6,8 +6,9 @@ tasks. Fields that are not part of a partition key have the declared number of v
 
 The values of each field are generated independently. However, if an entity has all key fields of another entity, their
 values are taken from one key of that entity. For example, the organization and project of a task belong to one project.
-If a pattern specifies a key as text, the text is compared with the entity's template to determine the fields to which
-the parameters in the text belong.
+
+If a pattern specifies a key as text, the text is compared with the entity's template to find out which field each
+parameter in the text belongs to.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ MIN_ITEMS = 50
 """The minimum number of items to generate for an entity, unless the design declares fewer."""
 
 Owners = Mapping[str, tuple[EntitySpec, int]]
-"""The entity to which each field of an entity refers, and the number of its items, by field name.
+"""The entity that each field refers to, and the number of items of that entity, by field name.
 
 The key of a referenced entity consists of only one field.
 """
@@ -111,10 +112,11 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
 
 
 def _with_referenced_counts(amounts_by_entity: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
-    """Replace each item count in `amounts_by_entity` that the design does not declare, and return the mapping.
+    """Adjust the item counts that the design does not declare to the references between entities, and return all
+    counts.
 
-    The new count is the largest number of distinct values that are generated for any field with the same name as the
-    entity's only key field. Entities with other counts are not changed.
+    For example, if 500 distinct values of user_id are generated for other entities, 500 users are generated. This
+    applies only to entities whose key consists of a single field.
     """
     for spec, amount in amounts_by_entity.items():
         if amount.declared is None and len(spec.key.fields) == 1:
@@ -154,7 +156,7 @@ def _partition(bound: BoundKey) -> Iterator[str]:
 
 
 def same_type(owner: EntitySpec, stored: StoredField) -> bool:
-    """Return True if a field has the same type as the field of the entity `owner` to which it refers.
+    """Return True if a field has the same type as the field of `owner` that it refers to.
 
     This is the owner's field with the same name or, if it has no such field, the owner's first key field.
     """
@@ -163,10 +165,10 @@ def same_type(owner: EntitySpec, stored: StoredField) -> bool:
 
 
 def owners_of(spec: EntitySpec, by_owner: Mapping[EntitySpec, Amount]) -> Owners:
-    """Return the owners of an entity's fields, by field name. An owner is the entity to which a field refers.
+    """Return the entity that each field of an entity refers to (its owner), by field name.
 
-    The key of an owner consists of one field. A field refers to the owner if it has the same name as this key field, or
-    if it is at the same position of a partition key template that is otherwise the same. For example, with `TXN#{id}`
+    Only entities with a single key field can be owners. A field refers to this key field in two cases: the names are
+    equal, or both fields are in the same place of otherwise equal partition key templates. For example, with `TXN#{id}`
     and `TXN#{transaction_id}`, transaction_id refers to id, even if the entity has another field named `id`.
     """
     single = {owner: amount.count for owner, amount in by_owner.items() if len(owner.key.fields) == 1}
@@ -266,11 +268,10 @@ class References:
         self.names = tuple(dict.fromkeys(name for keys in self._targets for name in keys.names))
 
     def resolve(self, values: Values, number: int, *, fixed: Collection[str] = ()) -> Values:
-        """Return field values for an item in which the fields that refer to other entities are replaced with existing
-        keys.
+        """Replace the values of fields that refer to other entities with existing keys, and return all field values.
 
-        `values` are the generated values, and `number` is the number of the item. The values of the fields `fixed`
-        are not changed.
+        `values` are the generated values, and `number` is the number of the item. The values of the fields `fixed` are
+        not changed.
         """
         fixed = set(fixed)
         key_names = set(self._spec.key.fields)
@@ -285,7 +286,7 @@ class References:
         return values
 
     def _candidates(self, target: Keys, values: Values, fixed: Collection[str], number: int) -> Sequence[Values]:
-        """Return the keys of `target` to which an item can refer.
+        """Return the keys of `target` that an item can refer to.
 
         If each item must refer to a different key, this is the key with the item's number. Otherwise, these are the
         keys with the values that the item must keep, or all keys if the item need not keep any.
@@ -320,7 +321,7 @@ def _has_shares(declared: object) -> bool:
 
 
 def referenced_specs(counts: Mapping[EntitySpec, int]) -> dict[EntitySpec, list[EntitySpec]]:
-    """Return, for each entity, the entities with composite keys to which its items refer.
+    """Return, for each entity, the entities with composite keys that its items refer to.
 
     If two entities could refer to each other, only the references to the entity with fewer items are used.
     """

@@ -95,8 +95,9 @@ def _matching_entries(request: Request, plan: Plan, model_table: ModelTable) -> 
 
 
 def _page(entries: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
-    """Return the first items of `entries` that one request evaluates. The last one is the item with which the number of
-    items reaches `limit` or their total size reaches 1 MB.
+    """Return the first items of `entries` that one request evaluates.
+
+    The request stops after the item that reaches `limit` or a total size of 1 MB.
     """
     size = 0
     for number, entry in enumerate(entries):
@@ -115,8 +116,10 @@ def _has_more(page: Sequence[Entry], entries: Sequence[Entry], limit: int | None
 
 
 def _fetch_units(plan: Plan, page: Sequence[Entry]) -> float:
-    """Return the read units for fetching items from the table, if a local index does not project all required
-    attributes.
+    """Return the read units for fetching complete items from the table, because a local index does not project all
+    required attributes.
+
+    Return 0 if the index projects them, or if the pattern does not use a local index.
     """
     if not fetched_attributes(plan):
         return 0.0

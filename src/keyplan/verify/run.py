@@ -41,8 +41,10 @@ from keyplan.verify.report import Discrepancy, PatternResult, TableResult, Verif
 from keyplan.verify.values import SampleError, ValueGenerator
 
 Progress = Callable[[str, int, int], None]
-"""A function that is called with a name, the number of completed steps and the total number of steps. For example,
-these are the name of an entity, the number of its items that have been loaded, and the number of items to load.
+"""A function that is called with a name, the number of completed steps and the total number of steps.
+
+While items are loaded, these are the name of an entity, the number of items that have been loaded for the whole design,
+and the total number of items.
 """
 
 
@@ -108,7 +110,7 @@ def load(
 
 
 def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
-    """Create a table. Return None if it was created, or the discrepancies if it was not."""
+    """Create a table. Return None if this succeeds, and otherwise the discrepancies to report."""
     plain = replace(table.schema, stream=None)  # streams do not matter here
     try:
         recorder.engine.call("CreateTable", create_request(PlanTable(plain, table.entities), table.name))
@@ -256,7 +258,7 @@ def _notes(loaded: LoadedTables) -> Iterator[str]:
 
 @dataclass
 class _Run:
-    """The state of a verification, including the generated data on which patterns are run."""
+    """The state of a verification, including the generated data that patterns run on."""
 
     design: Design
     recorder: Recorder
@@ -266,7 +268,9 @@ class _Run:
     progress: Progress
     running: Progress
     deadline_s: float | None
-    """The time on the monotonic clock, in seconds, after which loading stops and no call is started, or None."""
+    """The time limit on the monotonic clock, in seconds, or None. After it, loading stops and no more calls are
+    started.
+    """
     loaded: LoadedTables = field(init=False)
     _loading_ended: bool = field(init=False, default=False)
     limited_calls: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -498,7 +502,7 @@ def _items_of_call(pattern: Pattern[..., Any]) -> float:
 
 
 def _cost_grows_with_table(pattern: Pattern[..., Any]) -> bool:
-    """Return True if a read has no partition key or a constant one, so that its cost grows with the table."""
+    """Return True if a read has no partition key or a constant one. The read's cost then grows with the table."""
     key = pattern.plan.key
     if key is None:
         return True

@@ -125,9 +125,7 @@ def resize_fields(model: BaseModel, names: Sequence[str], delta: int) -> tuple[d
 
 
 class SizeAdjuster:
-    """Adjuster for the sizes of one entity's items. It changes strings and lists so that items have the
-    declared sizes.
-    """
+    """Changes strings and lists in the items of one entity, so that the items have the declared sizes."""
 
     def __init__(
         self, spec: EntitySpec, amount: Amount, design: Design, value_generator: ValueGenerator, owners: Owners

@@ -50,7 +50,7 @@ _TRIES = 10
 def satisfying_changes(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield changes to the field values `values`, each of which can make a condition true. A change maps field names to
+    """Yield possible changes to the field values `values` that can make a condition true. A change maps field names to
     new values.
 
     Changes for the first branch of the condition come first. `choose` generates a value for a field. If the condition
@@ -74,8 +74,8 @@ def satisfying_changes(
 def _changes_to_fail(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield changes to the field values `values`, each of which can make a condition false. A change maps field names
-    to new values.
+    """Yield possible changes to the field values `values` that can make a condition false. A change maps field names to
+    new values.
     """
     if isinstance(condition, NotCondition):
         yield from satisfying_changes(condition.part, spec, values, choose)
@@ -104,10 +104,10 @@ def _changes_to_fail(
 def _changes_of_test(
     condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield changes to the field values `values`, each of which can make a condition true. A change maps a field name
-    to a new value.
+    """Yield possible changes to the field values `values` that can make a single comparison or function true. A change
+    maps a field name to a new value.
 
-    The condition is a comparison or function of a top-level field.
+    The comparison or function refers to a top-level field.
     """
     first, *other_operands = condition.operands()
     path = first.path if isinstance(first, FieldSize) else first
@@ -180,7 +180,7 @@ def adjacent_value(value: Any, step: int) -> Any:
 
 
 class WriteTargets:
-    """An object that chooses the items to write in a call, and stores new items if none is suitable."""
+    """Chooses the items that a call writes, and stores new items if no stored item is suitable."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class WriteTargets:
         value_generator: ValueGenerator,
         add: Callable[[EntitySpec, Entity], None],
     ) -> None:
-        """Create the object. `add` is called to store a new or changed item."""
+        """Prepare the choice of items. `add` stores an entity object, and is called for each new or changed item."""
         self._stored_entities, self._entity_generators, self._value_generator, self._add = (
             stored_entities,
             entity_generators,
@@ -199,7 +199,7 @@ class WriteTargets:
         self._used_positions: set[tuple[str, bytes]] = set()
 
     def start_call(self) -> None:
-        """Start a new call. No items are marked as used in it yet."""
+        """Forget which items were used in the previous call."""
         self._used_positions.clear()
 
     def mark_used(self, spec: EntitySpec, entity: Entity) -> bool:
@@ -240,8 +240,8 @@ class WriteTargets:
         return self._add_item(spec, dict(known_values))
 
     def _add_item(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
-        """Store and return a new item with these field values, or return None if the item is invalid or its
-        key exists.
+        """Store a new item with these field values, and return it. Return None if the item is invalid, or if an item
+        with the same key exists.
         """
         entity = _copy_with(spec, self._entity_generators[spec].make(), fields)
         if entity is None or self._stored_entities.exists(spec, entity):
@@ -257,9 +257,11 @@ class WriteTargets:
         ]
 
     def item_to_put(self, plan: Plan, *, changes: bool) -> Entity:
-        """Return an item for a put. If `changes` is False, it is a new item. If `changes` is True, it is a copy of a
-        stored item with up to two changed fields. If no item is stored and the put does not require one, it is a new
-        item.
+        """Return an item to pass to a pattern that puts it.
+
+        If `changes` is False, this is a new item. If `changes` is True, it is a copy of a stored item with up to two
+        changed fields. If `changes` is True but no item is stored, it is a new item, which is stored first if the put
+        requires an existing item.
         """
         spec, generator = plan.entity, self._entity_generators[plan.entity]
         candidates = self._unused_sample(spec, self._stored_entities.all(spec)) if changes else ()
@@ -280,10 +282,9 @@ class WriteTargets:
         return candidates[0]
 
     def satisfy_condition(self, plan: Plan, target: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Return True if the stored item `target` satisfies the condition of a write. If it does not, this method tries
-        to change the item so that it does.
+        """Change the stored item `target`, if necessary, so that it satisfies the condition of a write.
 
-        Return False if the item cannot be changed in this way.
+        Return False if the item does not satisfy the condition and cannot be changed to do so.
         """
         if plan.condition is None:
             return True
@@ -293,8 +294,8 @@ class WriteTargets:
         return plan.exists != "must_not" and self.make_satisfy(plan.entity, target, condition)
 
     def make_satisfy(self, spec: EntitySpec, target: Entity, condition: Condition) -> bool:
-        """Change a stored item so that it satisfies a condition without parameters. Return False if this is not
-        possible.
+        """Change a stored item so that it satisfies a condition without parameters. Return False if no suitable change
+        exists.
         """
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
@@ -310,10 +311,11 @@ class WriteTargets:
 
 
 def _as_new(plan: Plan, entity: Entity) -> Entity:
-    """Return a copy of a new item with the default values that put it into its indexes.
+    """Return a copy of a new item in which some fields have their default values, so that the item is in its sparse
+    indexes.
 
-    The defaults are used only for fields that determine whether an item is in an index. The cost estimate of a create
-    makes the same assumption.
+    Only fields that determine whether an item is in an index are changed. The cost estimate of a create makes the same
+    assumption.
     """
     for defaults in filter(None, (index_defaults(plan, bound) for bound in plan.entity.indexes)):
         entity = _copy_with(plan.entity, entity, defaults) or entity
@@ -348,7 +350,7 @@ def _copy_without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity |
     """Return a copy of an entity object without the required fields `names`, as an older version of the program might
     have written it.
 
-    Return None if the model cannot read such an item, or if its key would change.
+    Return None if the model cannot read such an item. Also return None if the key of the item would change.
     """
     absent_values = dict.fromkeys(names)
     try:

@@ -38,9 +38,9 @@ _ELEMENTS, _WORD, _LETTERS, _NUMBERS = 2, 8, 64, 9_999
 A text with only a minimum length is a word. A text with a maximum may have any length up to _LETTERS.
 """
 DEEP = 4
-"""The nesting depth of models at which optional fields are omitted and nested collections get their minimum length.
+"""The nesting depth beyond which optional fields are omitted and collections get their minimum length.
 
-This ends the generation of recursive models.
+The limit ends the generation of recursive models.
 """
 _COLLECTIONS: dict[Any, type] = {
     list: list, tuple: tuple, set: set, frozenset: frozenset, Sequence: list, AbstractSet: frozenset,
@@ -61,7 +61,7 @@ class MissingGeneratorError(KeyplanError):
 
 
 class NothingFitsError(KeyplanError):
-    """Raised if no arguments can be found with which a call to a pattern matches the generated items."""
+    """Raised if no arguments can be found for a call that must match the generated items."""
 
 
 @lru_cache(maxsize=4096)
@@ -109,7 +109,7 @@ def _declared_examples(model: type[BaseModel]) -> Any:
 
 
 class TypeGenerators:
-    """A factory of functions that generate values of a type."""
+    """Creates functions that generate values of a type."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class TypeGenerators:
         model: Callable[[type[BaseModel]], BaseModel],
         depth: Callable[[], int],
     ) -> None:
-        """Create the factory. Raises MissingGeneratorError if polyfactory is not installed.
+        """Prepare the generation of values. Raises MissingGeneratorError if polyfactory is not installed.
 
         `plain` contains functions for types without constraints. `model` generates an object of a model, and `depth`
         returns the current nesting depth.
@@ -473,8 +473,8 @@ class ValueGenerator:
     def nth(self, model: type[BaseModel], name: str, number: int, fits: Fits = _accept_any) -> Any:
         """Return the value at the position `number` of a sequence of different values for a field.
 
-        All models with a field of this name and type use the same sequence. It contains only values for which `fits`
-        returns True.
+        All models with a field of this name and type use the same sequence. Values that `fits` rejects (returns False
+        for) are left out of the sequence.
         """
         info = model.model_fields[name]
         plain, _ = without_none(info.annotation)
