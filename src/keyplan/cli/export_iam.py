@@ -31,8 +31,8 @@ Bind = Annotated[
     list[str] | None,
     typer.Option(
         "--bind",
-        help="PARAMETER=VARIABLE: allow requests only if the partition key that the pattern parameter supplies equals "
-        "an IAM policy variable, for example user_id='${aws:userid}'. Can be repeated.",
+        help="PARAMETER=VARIABLE: allow requests only if the value that this pattern parameter supplies for the "
+        "partition key equals the IAM policy variable, for example user_id='${aws:userid}'. Can be repeated.",
     ),
 ]
 
@@ -51,8 +51,8 @@ def iam(
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="Streams that the policy allows to be read: those of all tables (--consumers) or none "
-            "(--no-consumers). Defaults to the streams that declared consumers read, or to none if --pattern is given.",
+            help="Allow reading the streams of all tables (--consumers) or no streams (--no-consumers). By default, "
+            "only the streams that declared consumers read are allowed, or no streams if --pattern is given.",
         ),
     ] = None,
     checkpoints: Annotated[

@@ -58,15 +58,15 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         typer.Option(
             "--allow-host",
             help="Additional host name to accept in Host and Origin headers, such as host.docker.internal. "
-            "Needed only on a loopback address without --credentials. Can be repeated.",
+            "Needed only when listening on a loopback address without --credentials. Can be repeated.",
         ),
     ] = None,
     buckets: Annotated[
         str | None,
         typer.Option(
             "--buckets",
-            help="Where exports are written and import data is read: s3:// for Amazon S3, or a local folder, which "
-            "contains s3://BUCKET/KEY as the file BUCKET/KEY. If omitted, export and import requests are rejected.",
+            help="Storage for table exports and imports: s3:// to use Amazon S3, or a local folder, in which the "
+            "object s3://BUCKET/KEY is the file BUCKET/KEY. If omitted, export and import requests are rejected.",
         ),
     ] = None,
     with_console: Annotated[

@@ -240,7 +240,7 @@ def lake(
         str | None,
         typer.Option(
             "--database",
-            help="For feed and catch-up: the database that contains the system's table: a file path, "
+            help="Database that contains the system's table, for feed and catch-up. A file path, "
             "http://host:port or aws://region.",
         ),
     ] = None,

@@ -205,7 +205,7 @@ def progress_text(view: StoreView, owner: str) -> str:
     """
     document = _find(view, owner)
     if document is None or document["done"] is None:
-        return "putting back what has changed since"
+        return "reverting later changes"
     return percent(bytes.fromhex(document["done"]))
 
 
