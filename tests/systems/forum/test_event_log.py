@@ -18,7 +18,7 @@ from keyplan.engine.engine import Engine
 from keyplan.engine.faults.settings import Faults
 from keyplan_systems.forum.domain import BadRequestError
 from keyplan_systems.forum.entities import Event, EventType, Place, forum
-from keyplan_systems.forum.event_log import Appended, Draft, EventLog
+from keyplan_systems.forum.event_log import AppendResult, Draft, EventLog
 
 PLACE = Place("42", "7")
 NOW_MS = 1_700_000_000_000
@@ -41,7 +41,7 @@ def message(number: int, place: Place = PLACE) -> Draft:
 
 
 def events_in(log: EventLog, place: Place = PLACE) -> list[Event]:
-    return log.since(place, 0)
+    return log.events_after(place, 0)
 
 
 def items(engine: Engine | ServedEngine, prefix: str) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def test_two_events_of_one_millisecond_are_both_stored_in_order_of_arrival(log: 
 def test_an_event_sent_again_is_stored_once_at_any_time(log: EventLog, clock: ManualClock) -> None:
     first = log.append(message(1))
     clock.advance(3600)
-    assert log.append(message(1)) == Appended(first.event, is_new=False)
+    assert log.append(message(1)) == AppendResult(first.event, is_new=False)
     fact = Draft(PLACE, "attempt-5", EventType.ATTEMPT_STARTED, at_ms=NOW_MS - 5, attempt_id="5")
     other = Draft(PLACE, "attempt-5", EventType.ATTEMPT_STARTED, at_ms=NOW_MS - 9, attempt_id="5")
     assert log.append(fact).is_new
@@ -108,7 +108,7 @@ def test_back_filled_events_are_at_their_time_in_the_history_and_last_among_arri
     log.append(message(2))
     assert [event.event_id for event in events_in(log)] == ["message-1", "attempt-5", "message-2"]
     assert [event.event_id for event in log.history(PLACE, 20, None)] == ["message-2", "message-1", "attempt-5"]
-    assert [event.event_id for event in log.since(PLACE, 1)] == ["attempt-5", "message-2"]
+    assert [event.event_id for event in log.events_after(PLACE, 1)] == ["attempt-5", "message-2"]
 
 
 def test_time_never_decreases_within_a_thread(log: EventLog, db: Connection, clock: ManualClock) -> None:
@@ -143,15 +143,15 @@ def test_threads_do_not_mix(log: EventLog) -> None:
     assert [event.seq for event in events_in(log, other)] == [1]
 
 
-def together(acts: list[Callable[[], Appended]]) -> list[Appended]:
-    start = threading.Barrier(len(acts))
+def together(operations: list[Callable[[], AppendResult]]) -> list[AppendResult]:
+    start = threading.Barrier(len(operations))
 
-    def begin(act: Callable[[], Appended]) -> Appended:
+    def begin(operation: Callable[[], AppendResult]) -> AppendResult:
         start.wait()
-        return act()
+        return operation()
 
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(begin, acts))
+    with ThreadPoolExecutor(len(operations)) as pool:
+        return list(pool.map(begin, operations))
 
 
 FAULTY = Faults(seed=3, gsi_lag=0.05, conflicts=0.1, internal_errors=0.05, stale_reads=0.3)
@@ -174,7 +174,7 @@ def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(s
         first.create_tables(forum)
         logs = [EventLog(db, SystemClock()) for db in (first, second, first)]
 
-        def write(writer: int) -> Appended:
+        def write(writer: int) -> AppendResult:
             log = logs[writer % len(logs)]
             for number in range(count):
                 appended = log.append(message(100 * writer + number))
@@ -209,7 +209,7 @@ def test_a_lagging_index_returns_fewer_events_and_never_a_gap(clock: ManualClock
         for number in range(20):
             log.append(message(number))
         for _ in range(11):
-            seqs = [event.seq for event in log.since(PLACE, 0)]
+            seqs = [event.seq for event in log.events_after(PLACE, 0)]
             assert seqs == list(range(1, len(seqs) + 1))
             clock.advance(1)
         assert log.last_seq(PLACE) == 20

@@ -143,7 +143,9 @@ def test_a_repeated_message_is_one_notification_and_stays_read(live: Live) -> No
         for notification in live.service.followers.notifications(ANN, 100, None)
         if notification.excerpt == "once"
     ]
-    live.service.followers.mark(ANN, f"{actual_notification.at_ms:013d}-{actual_notification.event_id}", is_read=True)
+    live.service.followers.set_read(
+        ANN, f"{actual_notification.at_ms:013d}-{actual_notification.event_id}", is_read=True
+    )
     event = live.service.log.messages(PLACE, 1, None).items[0]
     change = Inserted(new=event, sequence_number="1", event_id="1", at_s=0.0)
     live.service.notify(change)

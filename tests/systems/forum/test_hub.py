@@ -170,15 +170,15 @@ def test_a_failing_log_is_retried_and_the_watcher_disconnected_after_a_while(
 ) -> None:
     monkeypatch.setattr(hubs, "RETRY_PAUSE_S", 0.0)
     monkeypatch.setattr(hubs, "MAX_READ_RETRIES", 20)
-    since, failures = log.since, [UnavailableError("not now")] * 5
+    events_after, failures = log.events_after, [UnavailableError("not now")] * 5
 
-    def failing(place: Place, seq: int, most: int = 100) -> list[Event]:
+    def failing(place: Place, seq: int, limit: int = 100) -> list[Event]:
         if failures:
             raise failures.pop()
-        return since(place, seq, most)
+        return events_after(place, seq, limit)
 
     async def story(stage: Stage) -> None:
-        monkeypatch.setattr(log, "since", failing)
+        monkeypatch.setattr(log, "events_after", failing)
         stage.write(2)
         connection = stage.connect("a")
         stage.watch(connection)
@@ -199,16 +199,16 @@ def test_responses_do_not_wait_for_a_lagging_index(
 ) -> None:
     monkeypatch.setattr(hubs, "RETRY_PAUSE_S", 0.0)
     monkeypatch.setattr(hubs, "MAX_READ_RETRIES", 10**9)
-    since, requests, is_behind = log.since, 0, True
+    events_after, requests, is_behind = log.events_after, 0, True
 
-    def lagging(place: Place, seq: int, most: int = 100) -> list[Event]:
+    def lagging(place: Place, seq: int, limit: int = 100) -> list[Event]:
         nonlocal requests
         requests += 1
-        return [] if is_behind else since(place, seq, most)
+        return [] if is_behind else events_after(place, seq, limit)
 
     async def story(stage: Stage) -> None:
         nonlocal is_behind
-        monkeypatch.setattr(log, "since", lagging)
+        monkeypatch.setattr(log, "events_after", lagging)
         stage.write(1)
         connection = stage.connect("a")
         stage.watch(connection)

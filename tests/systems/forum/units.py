@@ -83,7 +83,7 @@ def rows() -> list[tuple[str, int, float]]:
         measured.measure("read the last 10 messages", lambda: log.messages(PLACE, 10, None))
         measured.measure("read the last 20 events", lambda: log.history(PLACE, 20, None))
         measured.measure("read the number of the newest event", lambda: log.last_seq(PLACE))
-        measured.measure("read 5 new events", lambda: log.since(PLACE, 46))
+        measured.measure("read 5 new events", lambda: log.events_after(PLACE, 46))
         measured.measure("connect", lambda: service.connections.store_connection("c", sample.TEACHER))
         measured.measure("subscribe", lambda: service.connections.subscribe("c", sample.TEACHER, PLACE))
         change = Inserted(new=stored.event, sequence_number="1", event_id="1", at_s=0.0)

@@ -11,8 +11,8 @@ import orjson
 import pytest
 from tests.systems.served_engine import ServedEngine, served
 from tests.systems.todo.lake.queries import rows
+from tests.systems.todo.random_users import RandomUsers
 from tests.systems.todo.totals import assert_same
-from tests.systems.todo.town import RandomUsers
 
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock

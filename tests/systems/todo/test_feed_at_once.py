@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from tests.systems.served_engine import ServedEngine, connected, served
 from tests.systems.todo.lake.queries import rows
+from tests.systems.todo.random_users import RandomUsers
 from tests.systems.todo.totals import assert_same
-from tests.systems.todo.town import RandomUsers
 
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine

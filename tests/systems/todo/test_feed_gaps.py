@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from tests.systems.served_engine import ServedEngine
+from tests.systems.todo.random_users import RandomUsers
 from tests.systems.todo.totals import assert_same
-from tests.systems.todo.town import RandomUsers
 
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock

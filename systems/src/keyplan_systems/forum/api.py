@@ -14,7 +14,7 @@ from sqlalchemy.exc import TimeoutError as NoConnectionError
 
 from keyplan.client.errors import CursorError, ThrottledError, UnavailableError, WriteConflictError
 from keyplan.clock import Clock
-from keyplan_systems.forum.bodies import FactsBody, Grant, NewMessage, Reading, ThreadChange
+from keyplan_systems.forum.bodies import FactsBody, Grant, NewMessage, ReadStatus, ThreadChange
 from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError, Thread, ThreadKey, checked_id
 from keyplan_systems.forum.relational.lists import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, ListedThread, ThreadPosition
 from keyplan_systems.forum.relational.threads import thread_key
@@ -213,7 +213,7 @@ def arrivals(
     """
     place = place_of(rights.key)
     last_seq = service.log.last_seq(place)
-    events = [event_body(event) for event in service.log.since(place, since, limit)]
+    events = [event_body(event) for event in service.log.events_after(place, since, limit)]
     return with_unreadable({"events": events, "last_seq": last_seq})
 
 
@@ -268,9 +268,9 @@ def drop_all(caller: Caller, service: ServiceDependency) -> dict[str, int]:
 
 
 @router.put("/notifications/{notification_id}", tags=["notifications"])
-def mark(notification_id: str, body: Reading, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
+def mark(notification_id: str, body: ReadStatus, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
     """Mark a notification as read or unread."""
-    return notification_body(service.followers.mark(user_of(caller), notification_id, is_read=body.is_read))
+    return notification_body(service.followers.set_read(user_of(caller), notification_id, is_read=body.is_read))
 
 
 @router.delete("/notifications/{notification_id}", status_code=204, tags=["notifications"])

@@ -143,7 +143,7 @@ class FactsBody(Body):
     events: Annotated[list[FactBody], Field(min_length=1, max_length=500)]
 
 
-class Reading(Body):
+class ReadStatus(Body):
     """A request to mark a notification as read or unread."""
 
     is_read: StrictBool

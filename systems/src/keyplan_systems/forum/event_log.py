@@ -48,7 +48,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendResult:
     """A stored event. `is_new` is True if this call stored the event, and False if it was already stored."""
 
     event: Event
@@ -64,7 +64,7 @@ class EventLog:
         # condition on the version of the head ensures that only one of them succeeds.
         self._locks = tuple(threading.Lock() for _ in range(_LOCK_COUNT))
 
-    def append(self, draft: Draft) -> Appended:
+    def append(self, draft: Draft) -> AppendResult:
         """Store an event as the next event of its thread. If the thread already contains an event with the same ID,
         return the stored event.
 
@@ -93,7 +93,7 @@ class EventLog:
         head = self._db.run(design.head_of(place))
         return 0 if head is None else head.last_seq
 
-    def since(self, place: Place, seq: int, limit: int = 100) -> list[Event]:
+    def events_after(self, place: Place, seq: int, limit: int = 100) -> list[Event]:
         """Return up to `limit` events after number `seq`, in the order of storage. Unreadable events are omitted.
 
         The events are read from an index that is eventually consistent, so the newest events can be missing. In this
@@ -124,7 +124,7 @@ class EventLog:
         """Return a page of a thread's messages, newest first. Raises CursorError for an invalid cursor."""
         return self._db.run(design.messages(place), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
-    def _try_append(self, draft: Draft) -> Appended | None:
+    def _try_append(self, draft: Draft) -> AppendResult | None:
         """Try to store the event. Return None if a concurrent request has stored an event in the same thread."""
         head = self._db.run(design.head_of(draft.place))
         event = self._next_event(draft, head)
@@ -137,12 +137,12 @@ class EventLog:
             self._db.run(store(new_head, mark, event))
         except TransactionFailedError as error:
             return self._resolve_conflict(draft, error)
-        return Appended(event, is_new=True)
+        return AppendResult(event, is_new=True)
 
-    def _resolve_conflict(self, draft: Draft, error: TransactionFailedError) -> Appended | None:
+    def _resolve_conflict(self, draft: Draft, error: TransactionFailedError) -> AppendResult | None:
         head, mark, event = error.reasons
         if isinstance(mark, AlreadyExistsError):
-            return Appended(self._stored_event(draft), is_new=False)
+            return AppendResult(self._stored_event(draft), is_new=False)
         if head is None and event is None:
             raise error
         return None

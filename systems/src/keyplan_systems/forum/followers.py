@@ -162,7 +162,7 @@ class Followers:
         newest = self._db.iterate(design.notifications(user_id), page_size=_READ_PAGE, unreadable=omit_unreadable)
         return [notification for notification in islice(newest, MAX_READ) if not notification.is_read]
 
-    def mark_all(self, notifications: Iterable[Notification]) -> int:
+    def mark_all_read(self, notifications: Iterable[Notification]) -> int:
         """Mark notifications as read and return their number. Deleted notifications are ignored."""
         marked = 0
         for notification in notifications:
@@ -171,7 +171,7 @@ class Followers:
                 marked += 1
         return marked
 
-    def mark(self, user_id: str, notification_id: str, *, is_read: bool) -> Notification:
+    def set_read(self, user_id: str, notification_id: str, *, is_read: bool) -> Notification:
         """Mark a user's notification as read or unread. Raises UnknownNotificationError if it does not exist."""
         at_ms, event_id = _parts(notification_id)
         try:

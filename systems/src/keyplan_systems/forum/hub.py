@@ -343,7 +343,7 @@ class Hub:
         cannot be read.
         """
         try:
-            return await run_in_threadpool(self._log.since, place, seq)
+            return await run_in_threadpool(self._log.events_after, place, seq)
         except RunError as error:
             _log.warning("cannot read the log; retrying", extra={"reason": str(error)})
             return []

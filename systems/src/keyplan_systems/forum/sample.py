@@ -420,4 +420,4 @@ def _store_message(service: Service, key: ThreadKey, message: tuple[str, str], a
     if is_read:
         for follower in service.followers.users_to_notify(event):
             service.followers.notify(follower, event)
-            service.followers.mark(follower, f"{event.at_ms:013d}-{event_id}", is_read=True)
+            service.followers.set_read(follower, f"{event.at_ms:013d}-{event_id}", is_read=True)

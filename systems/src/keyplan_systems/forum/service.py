@@ -15,7 +15,7 @@ from keyplan.clock import Clock
 from keyplan_systems.forum.connections import Connections
 from keyplan_systems.forum.domain import ForumError, LogEntry, NotAllowedError, Status, Thread, ThreadKey, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place
-from keyplan_systems.forum.event_log import Appended, Draft, EventLog
+from keyplan_systems.forum.event_log import AppendResult, Draft, EventLog
 from keyplan_systems.forum.followers import Followers
 from keyplan_systems.forum.relational import lists, threads
 from keyplan_systems.forum.relational.lists import ThreadPage, ThreadPosition
@@ -142,7 +142,7 @@ class Service:
 
     # The log.
 
-    def post(self, rights: ThreadRights, message_id: str, content: str) -> Appended:
+    def post(self, rights: ThreadRights, message_id: str, content: str) -> AppendResult:
         """Store a message. If the thread already contains this message, return the stored message.
 
         Raises NotAllowedError if the user may not write to the thread, and ConflictError if the ID is already used for
@@ -162,7 +162,7 @@ class Service:
             raise ConflictError("this uuid is that of another message")
         return appended
 
-    def record(self, place: Place, facts: Sequence[Fact]) -> list[Appended]:
+    def record(self, place: Place, facts: Sequence[Fact]) -> list[AppendResult]:
         """Store attempts, submissions and grades that the platform reports. Events that already exist are not stored a
         second time.
 

@@ -215,10 +215,10 @@ class Sockets:
         # Join first, then read the newest number: events stored in between are received.
         watch = self.hub.join(connection, place, rights.expires_s)
         try:
-            top = await run_in_threadpool(self.service.log.last_seq, place)
-            after = top if action.since is None else action.since
-            if after > top:
-                raise BadRequestError(f"since is {after}, and the thread's newest event is {top}")
+            newest_seq = await run_in_threadpool(self.service.log.last_seq, place)
+            after = newest_seq if action.since is None else action.since
+            if after > newest_seq:
+                raise BadRequestError(f"since is {after}, and the thread's newest event is {newest_seq}")
             # Store the subscription last, so that a refused user does not count as watching and is still notified.
             await run_in_threadpool(
                 self.service.connections.subscribe, connection.connection_id, connection.user_id, place
@@ -226,9 +226,14 @@ class Sockets:
         except BaseException:
             self.hub.leave(connection, place)
             raise
-        position = {"participant_id": place.participant_id, "item_id": place.item_id, "since": after, "last_seq": top}
+        position = {
+            "participant_id": place.participant_id,
+            "item_id": place.item_id,
+            "since": after,
+            "last_seq": newest_seq,
+        }
         connection.enqueue({"action": "forum.subscribed", **position})
-        self.hub.begin(watch, after, top, presence=action.presence)
+        self.hub.begin(watch, after, newest_seq, presence=action.presence)
 
     async def _unsubscribe(self, connection: ClientConnection, place: Place) -> None:
         self.hub.leave(connection, place)

@@ -45,7 +45,7 @@ def change_all(reader: CurrentReader, form: Form) -> Response:
     """Mark all notifications as read, or delete all notifications."""
     match form.get("action"):
         case "read":
-            reader.service.followers.mark_all(reader.service.followers.unread(reader.user_id))
+            reader.service.followers.mark_all_read(reader.service.followers.unread(reader.user_id))
             return reader.respond(_LIST, "All notifications are marked as read.")
         case "delete":
             reader.service.followers.drop_all(reader.user_id)
@@ -59,7 +59,7 @@ def change(notification_id: str, reader: CurrentReader, form: Form) -> Response:
     """Mark a notification as read or unread, or delete it."""
     match form.get("action"):
         case "read" | "unread" as state:
-            reader.service.followers.mark(reader.user_id, notification_id, is_read=state == "read")
+            reader.service.followers.set_read(reader.user_id, notification_id, is_read=state == "read")
         case "delete":
             reader.service.followers.drop(reader.user_id, notification_id)
         case _:

@@ -172,7 +172,7 @@ def _page(
     page = service.history(view.rights, EVENTS, before)
     events = sorted(page, key=lambda event: (event.at_ms, event.seq))
     unread = [notification for notification in service.followers.unread(reader.user_id) if notification.place == place]
-    service.followers.mark_all(unread)
+    service.followers.mark_all_read(unread)
     names = names_of(service.database, _users(events))
     return reader.show(
         "thread.html.j2",
