@@ -219,7 +219,7 @@ def _collection(pattern: Node) -> list[str]:
 
 
 class _EntityReader:
-    """A converter for the ElectroDB schema of one entity."""
+    """Converts the ElectroDB schema of one entity."""
 
     def __init__(self, schema: _Schema, types: dict[str, str], gaps: list[str]) -> None:
         self._schema, self._types, self._gaps = schema, types, gaps
@@ -227,7 +227,10 @@ class _EntityReader:
         self._attributes = {str(name): attributes.need(name) for name in attributes.mapping()}
 
     def entity(self) -> SourceEntity:
-        """Return the entity. Add the types of its key attributes to the types of the table."""
+        """Convert the schema to an entity with fields, key templates and a version.
+
+        The types of key attributes are added to the types of the table.
+        """
         fields = {self._attribute_name(name): self._field(name) for name in self._attributes}
         templates: dict[str, str] = {}
         for pattern in _patterns(self._schema):
@@ -276,8 +279,8 @@ class _EntityReader:
     ) -> None:
         """Add the template of a key attribute to `templates`.
 
-        If the attribute stores a field unchanged, nothing is added. If the key contains values that are neither strings
-        nor numbers, no template is added. Instead, the attribute is added to `fields` as a string field.
+        If the attribute stores a field unchanged, nothing is added. If the key contains a value that is not a string or
+        number, the attribute is added to `fields` as a string field instead, because a template cannot express the key.
         """
         attribute = node.need("field").text()
         segments = self._key_segments(pattern, part, node)
@@ -379,7 +382,7 @@ def _escape_braces(text: str) -> str:
 
 
 def _casing(node: Node) -> str:
-    """Return the letter case to which ElectroDB converts a key: "lower" (the default), "upper" or "none"."""
+    """Return how ElectroDB converts the letter case of a key: "lower" (the default), "upper" or "none"."""
     casing = node.get("casing")
     name = "default" if casing is None else casing.one_of(*_CASINGS)
     return "lower" if name == "default" else name

@@ -45,11 +45,13 @@ _SPEC_TYPES: tuple[tuple[re.Pattern[str], type], ...] = (
 Other formats accept strings.
 """
 _MILLISECONDS = 10**11
-"""The number from which a timestamp is assumed to be in milliseconds. In seconds, it would be after the year 5138."""
+"""The smallest number that is read as a timestamp in milliseconds. In seconds, it would be after the year 5138."""
 _TEMPLATE_ANNOTATIONS = re.compile(r"str|int|UUID|date|Literal\[.*\]")
 """The annotations of fields that can be used in a placeholder without a format."""
 _MIN_SPARSE_ITEMS = 2
-"""The minimum number of sample items in a sparse index from which a condition for the index is derived."""
+"""The minimum number of sample items that a sparse index must contain, so that a condition for the index can be
+derived.
+"""
 
 _KEY_NAME = re.compile(r"^[gl]si|[ps]k[\W_]*\d*$", re.IGNORECASE)
 
@@ -112,7 +114,7 @@ class PlannedField:
     source_name: str = ""
     """The name of the field in the imported source, or "" if it has none."""
     default: str | None = None
-    """The default value of the field as Python source, or None if the field has no default or the default None."""
+    """The default value of the field as Python source. None if the field has no default, or if its default is None."""
     stored: str | None = None
 
 
@@ -126,7 +128,7 @@ class PlannedKey:
     template: str | None
     fields: tuple[str, ...]
     shape: str = ""
-    """The form of the sample keys from which the template was guessed, with {} for each value.
+    """The common form of the sample keys that the template was guessed from, with {} for each value.
 
     The string is empty if the template was not guessed.
     """
@@ -157,7 +159,7 @@ class PlannedEntity:
     templated: frozenset[str] = frozenset()
     """The names of the indexes whose keys have templates."""
     only_if: dict[str, str] = field(default_factory=dict)
-    """The condition under which a sparse index contains an item of the entity, as Python source, by index name."""
+    """The condition for an item to be in a sparse index, as Python source, by index name."""
     keeps_key_fields: bool = True
     """False if the fields in the primary key are stored only as parts of the key, otherwise True."""
     version: str | None = None
@@ -207,7 +209,7 @@ def _is_readable_as(value: Mapping[str, object], python_type: type) -> bool:
 
 
 class _Planner:
-    """A planner that derives the fields and keys of one entity."""
+    """Derives the fields and keys of one entity."""
 
     def __init__(
         self, table: SourceTable, source: SourceEntity, unclaimed: Sequence[str], discriminator: str | None
@@ -232,8 +234,8 @@ class _Planner:
     def _known_templates(self) -> dict[str, Template]:
         """Return the key templates that the source contains, by attribute.
 
-        These are the templates that the source declares, aliases that are templates such as USER#{user_id}, and the
-        keys of sample items that show templates.
+        A source can declare templates, use a template such as USER#{user_id} as the alias of a key attribute, or
+        contain sample rows with templates instead of values.
         """
         templates = {attribute: parse(text) for attribute, text in self._source.templates.items()}
         candidates = [(name, alias) for name, alias in self._source.aliases.items() if "{" in alias]
@@ -315,8 +317,8 @@ class _Planner:
 
     @property
     def _declared_names(self) -> set[str]:
-        """Return the names of the fields for which the source has separate attributes. Fields that only keys contain
-        are excluded.
+        """Return the names of the fields that have their own attribute in the source. Fields that only keys contain are
+        omitted.
         """
         return {field.name for field in self._entity.fields.values() if field.attribute in self._attributes}
 
@@ -535,9 +537,9 @@ class _Planner:
         return "epoch_ms" if any(Decimal(str(number)) >= _MILLISECONDS for number in numbers) else "epoch_s"
 
     def _columns(self, template: Template, attribute: str) -> dict[str, tuple[str, ...]] | None:
-        """Return the texts of each placeholder in the sample items, by placeholder name.
+        """Return, for each placeholder of a template, the text that it stands for in each sample item.
 
-        Return None if the attribute of an item does not match the template.
+        Return None if an item's attribute does not match the template.
         """
         pattern = "".join(re.escape(part.text) if isinstance(part, Text) else "(.+?)" for part in template.parts)
         columns = []
@@ -558,8 +560,8 @@ class _Planner:
         """Return the form that the values of a key attribute have in the sample items, or None if they have no common
         form.
 
-        If `in_index` is given, only the sample items for which it contains True are examined. All examined items must
-        have the attribute, because a template would also generate it for the other items and add them to the index.
+        If `in_index` is given, only the items that it marks as True are examined. All examined items must have the
+        attribute, because a template would also generate it for the other items and add them to the index.
         """
         if attribute == self._table.ttl or self._table.types.get(attribute) != "S":
             return None
@@ -579,13 +581,12 @@ class _Planner:
         *,
         skip_assigned: bool = False,
     ) -> str:
-        """Return the name of the field whose values in the selected sample items are `column`, or "" if such a field
-        does not exist.
+        """Return the name of the field that has the values `column` in the sample items, or "" if no field does.
 
-        `column` contains the values in one part of a key, and `value_name` is the name of this part. If `in_index` is
-        given, only the sample items for which it contains True are compared. The field of the attribute
-        `skipped_attribute` is ignored. If `skip_assigned` is True, fields that are already used in other placeholders
-        are also ignored, and "" is returned if several fields have the values.
+        `column` contains the values of one part of a key, and `value_name` is the name of this part. If `in_index` is
+        given, only the items that it marks as True are compared. The field of the attribute `skipped_attribute` is
+        ignored. If `skip_assigned` is True, fields that already belong to another placeholder are ignored too, and ""
+        is returned if several fields have the values.
         """
         holders = []
         for candidate in self._entity.fields.values():

@@ -23,7 +23,7 @@ _DATE = r"\d{4}-\d\d-\d\d"
 _SUFFIXES = ((re.compile(_DATE), "date"), (re.compile(rf"{_DATE}T[\d:.]+(Z|[+-]\d\d:?\d\d)?"), "at"))
 """Pairs of a regular expression for values, and the suffix for the name of a field with such values."""
 _DISTINCTIVE_LENGTH = 6
-"""The minimum length at which two equal strings probably refer to the same thing, and are not equal by chance."""
+"""The minimum length of a string that is unlikely to occur in two places by chance."""
 _KINDS = ("entitytype", "entity", "itemtype", "recordtype", "type", "kind", "et", "edbe")
 """The lowercase names of attributes that contain the kind of an item, in order from the most to the least explicit."""
 VALUE = "{}"
@@ -158,8 +158,8 @@ def _without_brackets(name: str) -> str:
 
 
 def is_distinctive(column: Sequence[str]) -> bool:
-    """Return True if strings that equal these values elsewhere probably refer to the same thing, and are not equal by
-    chance.
+    """Return True if these values are unlikely to occur elsewhere by chance, so that an equal value probably refers to
+    the same thing.
     """
     return len(set(column)) > 1 or len(column[0]) >= _DISTINCTIVE_LENGTH
 
@@ -288,10 +288,10 @@ def _words(signature: _Signature) -> tuple[tuple[str, bool], ...]:
 
 
 def _unique_names(kinds: Sequence[tuple[str, tuple[tuple[str, bool], ...]]]) -> list[str]:
-    """Return a unique name for each kind of item.
+    """Return a unique name for each kind of item, chosen from its candidate names.
 
-    If possible, the name of a kind is not the first candidate of another kind. If all candidates of a kind are in use,
-    a number is appended to the last one.
+    A name that is the first candidate of another kind is avoided if possible. If all candidates of a kind are in use, a
+    number is appended to the last one.
     """
     candidates = [list(_candidates(name, words)) for name, words in kinds]
     used_names: list[str] = []
@@ -327,8 +327,8 @@ def _candidates(name: str, words: Sequence[tuple[str, bool]]) -> Iterator[str]:
 def _template(items: Sequence[Item], attribute: str, parts: Sequence[str]) -> str:
     """Return the template of a key that looks like a plain value, such as Month-01-2018 or a single word.
 
-    Return "" if the items themselves show the form of the key, if the key contains no literal word, or if a value in it
-    does not follow a word.
+    Return "" in three cases: the form can be derived from the items alone, the key contains no literal word, or a value
+    in the key does not follow a word.
     """
     separator, *words = parts
     texts = [str(item.get(attribute, {}).get("S")) for item in items]

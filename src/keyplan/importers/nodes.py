@@ -1,4 +1,4 @@
-"""Wrappers for the values in a document that record the path of each value for error messages."""
+"""Wrappers for the values in a document. Each wrapper records the path of its value for error messages."""
 
 from __future__ import annotations
 

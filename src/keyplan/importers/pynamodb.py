@@ -122,7 +122,7 @@ class _Module:
         return [node, *(self.classes[name] for name in self.bases(node) if name in self.classes)]
 
     def constant(self, node: ast.expr | None) -> Any:
-        """Return the value of a literal, of a PynamoDB constant, or of a name that refers to one of these.
+        """Return the value of an expression: a literal, a PynamoDB constant, or a name that refers to one of them.
 
         Return None for other expressions.
         """
@@ -139,10 +139,10 @@ class _Module:
         return None
 
     def attribute_class(self, class_name: str) -> str:
-        """Return the PynamoDB attribute class with the name `class_name`, or the one from which the class with this
-        name is derived.
+        """Return the PynamoDB attribute class that a class is or is derived from. `class_name` is the name of the
+        class.
 
-        Return "" if no such class exists.
+        Return "" if no such attribute class exists.
         """
         if class_name in _ATTRIBUTES:
             return class_name

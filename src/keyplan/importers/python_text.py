@@ -42,12 +42,14 @@ class PythonNames:
 
     @classmethod
     def for_module(cls) -> PythonNames:
-        """Return the scope of a design module, in which the names that the module uses are reserved."""
+        """Return the scope of a design module. The names that the generated code uses are reserved."""
         return cls(_MODULE_NAMES)
 
     @classmethod
     def for_class(cls) -> PythonNames:
-        """Return the scope of a class, in which the names of the module and of every model are reserved."""
+        """Return the scope of a model class. The attributes of every model, and the names that the class body uses, are
+        reserved.
+        """
         return cls(_CLASS_NAMES)
 
     def reserve(self, base: str) -> str:

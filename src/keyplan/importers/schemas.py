@@ -34,7 +34,7 @@ class SourceField:
     """The type annotation of the field as Python source."""
     is_required: bool = False
     default: str | None = None
-    """The default value of the field as Python source, or None if the field has no default or the default None."""
+    """The default value of the field as Python source. None if the field has no default, or if its default is None."""
     stored: str | None = None
     """The storage format of a datetime, such as epoch_s or iso_ms, or None for the default format."""
 
@@ -73,7 +73,7 @@ class SourceCollection:
     index: str | None
     entities: tuple[str, ...]
     prefix: str
-    """The text with which the sort keys start, or "" if all items of the partition belong to the collection."""
+    """The text at the start of the sort keys, or "" if all items of the partition belong to the collection."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,8 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
 def _other_indexes(table: Node) -> Iterator[str]:
     """Yield a sentence for each index that is neither a global nor a local secondary index.
 
-    The table's AttributeDefinitions also contain the key attributes of these indexes. Which ones these are is unknown.
+    The table's AttributeDefinitions also contain the key attributes of such indexes, but do not mark them as such.
+
     Source: CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement".
     """
     for member, value in table.mapping().items():
@@ -325,8 +326,8 @@ def _warm_throughput(holder: Node, billing: Billing) -> tuple[int, int] | None:
 
 
 def _warm_throughput_gaps(index: Node, billing: Billing) -> Iterator[str]:
-    """Yield a sentence if the warm throughput of an index differs from that of its table, which a design cannot
-    express.
+    """Yield a sentence if an index has a different warm throughput than its table, because a design cannot express
+    this.
     """
     if isinstance(billing, Provisioned):
         throughput = _provisioned(index)

@@ -379,7 +379,7 @@ def pattern_blocks(
 
 
 class _Writer:
-    """A generator of the source code of one entity's patterns."""
+    """Generates the source code of one entity's patterns."""
 
     def __init__(self, entity: PlannedEntity, table: str, model: str) -> None:
         self._entity, self._table, self._model = entity, table, model
