@@ -108,7 +108,7 @@ class Frame:
     def route(
         self, path: str, endpoint: Callable[[Request], Response], *, methods: tuple[str, ...] = ("GET",)
     ) -> Route:
-        """Return a route whose endpoint runs in a separate thread, so that it can wait for the database.
+        """Return a route that calls its endpoint in a separate thread, so that the endpoint can wait for the database.
 
         A POST request is accepted only if it contains the CSRF token of the session. The endpoint reads the fields with
         `posted_form(request)`.

@@ -40,7 +40,7 @@ class WorkerCard:
 
 @dataclass(frozen=True)
 class PersonCard:
-    """A sample user, as whom visitors can sign in with one click."""
+    """A sample user. Visitors can sign in as this user with one click."""
 
     subject: str
     name: str

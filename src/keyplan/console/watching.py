@@ -19,11 +19,12 @@ _Stamps: TypeAlias = dict[Path, tuple[int, int] | None]
 
 
 class WatchedDesign:
-    """A design, with the error that occurred when it was last loaded, if any. Threads can share this object."""
+    """A design that is loaded again when its files change. Threads can share this object."""
 
     def __init__(self, load: Callable[[], LoadedDesign], loaded: LoadedDesign | None = None) -> None:
-        """Load the design, unless `loaded` contains the loaded design. `load` loads it, and raises KeyplanError if it
-        fails.
+        """Load the design with the function `load`, unless it is already loaded and passed as `loaded`.
+
+        `load` raises KeyplanError if it fails.
         """
         self._load, self._lock = load, threading.Lock()
         self._stamps: _Stamps = {}

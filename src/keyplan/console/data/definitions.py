@@ -24,7 +24,9 @@ class FieldError(ValueError):
 
 
 class _Definitions:
-    """A collection of key attributes and their types, for AttributeDefinitions in a request."""
+    """Collects the key attributes of a table and its indexes with their types, for AttributeDefinitions in
+    a request.
+    """
 
     def __init__(self, known_types: Mapping[str, str] | None = None) -> None:
         self._types = dict(known_types or {})

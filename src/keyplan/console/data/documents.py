@@ -277,7 +277,7 @@ def _decimal(text: str) -> Any:
 
 
 def digest(item: Mapping[str, Any]) -> str:
-    """Return a hash of an item. Different hashes show that the item has changed."""
+    """Return a hash of an item. If the hash differs from an earlier one, the item has changed."""
     ordered = {name: _sorted_sets(value) for name, value in sorted(item.items())}
     return hashlib.sha256(json.dumps(_jsonable(ordered), sort_keys=True).encode()).hexdigest()
 

@@ -29,7 +29,7 @@ class IndexKeys:
     pk: str
     sk: str = ""
     kind: str = "table"
-    """The type of the keys: "table", or "global" or "local" for a secondary index."""
+    """"table" for the primary key, and "global" or "local" for the key of a secondary index."""
     projection: str = "ALL"
     attributes: tuple[str, ...] = ()
     """The projected non-key attributes of an index with the projection INCLUDE."""
@@ -130,7 +130,7 @@ class TableFacts:
 
     @property
     def created(self) -> datetime | None:
-        """Return the time at which the table was created, or None if it is unknown."""
+        """Return the creation time of the table, or None if it is unknown."""
         return instant(self.description.get("CreationDateTime"))
 
     @property
@@ -157,7 +157,7 @@ class TableFacts:
 
     @property
     def restorable(self) -> tuple[datetime, datetime] | None:
-        """Return the earliest and the latest time to which the table can be restored, or None if they are unknown."""
+        """Return the earliest and the latest time for a point-in-time restore, or None if they are unknown."""
         first = instant(self._recovery.get("EarliestRestorableDateTime"))
         last = instant(self._recovery.get("LatestRestorableDateTime"))
         return (first, last) if first is not None and last is not None else None

@@ -341,8 +341,8 @@ def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
 def update_of(facts: TableFacts, key: Item, item: Item, new_item: Item) -> dict[str, Any] | str | None:
     """Return an update of the attributes that differ between `item` and `new_item`.
 
-    Its condition requires that each of these attributes still has its old value. Return None if nothing changed, and an
-    error message if too many attributes changed.
+    The update has the condition that each of these attributes still has the value in `item`. Return None if nothing
+    changed, and an error message if too many attributes changed.
     """
     names = [
         name

@@ -29,7 +29,7 @@ _MAX_LINK_LENGTH: Final = 6_000
 """The maximum length of the query string for a statement that reads. Longer statements are sent with POST."""
 _LINK_FIELDS: Final = ("statement", "parameters", "together", "next")
 _KEYWORDS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "EXISTS")
-"""The keywords with which a statement can start, in uppercase."""
+"""The allowed first words of a statement, in uppercase."""
 _STATEMENT: Final = re.compile(r"""(?:'(?:[^']|'')*'|"(?:[^"]|"")*"|[^;])+""")
 _MULTIPLE: Final = {
     "transaction": ("ExecuteTransaction", "TransactStatements"),

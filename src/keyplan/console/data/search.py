@@ -82,7 +82,7 @@ class Search:
     """The comma-separated paths of the attributes to return, or an empty string for all attributes."""
     columns: list[str] = field(default_factory=list)
     sort: str = ""
-    """The attribute by which the page is sorted, with a leading "-" for descending order."""
+    """The attribute to sort the page by, with a leading "-" for descending order."""
     grouped: bool = True
     start: str = ""
 
@@ -198,10 +198,10 @@ class Search:
         return "Query" if self.is_query else "Scan", request
 
     def _project(self, request: dict[str, Any], keys: Sequence[str], names: _Names) -> None:
-        """Add a projection to a request, so that the response contains only the chosen attributes and the key
-        attributes `keys`.
+        """Limit a response to the chosen attributes and the key attributes `keys`, by adding a projection to the
+        request.
 
-        Links to items require the key attributes.
+        The key attributes are required for links to items.
         """
         paths = [path.strip() for path in self.attributes.split(",") if path.strip()]
         if paths:

@@ -26,7 +26,7 @@ class RunProgress:
 
     state: State = "idle"
     activity: str = ""
-    """The current activity of the verification, such as "loading Task"."""
+    """The current step of the verification, such as "loading Task"."""
     done: int = 0
     total: int = 0
     error: str = ""

@@ -78,7 +78,7 @@ class Collection:
 
 
 class EntityFinder:
-    """A lookup that determines the entity of an item from the format of its key."""
+    """Determines the entity of an item from the format of the item's key."""
 
     def __init__(self, specs: Sequence[EntitySpec]) -> None:
         self._reader: Callable[[Any], Any] | None = EntityMatcher(specs, specs).reader if specs else None
@@ -87,8 +87,8 @@ class EntityFinder:
     def entity_of(self, item: Item) -> tuple[str, int | None]:
         """Return the name and the color number of an item's entity.
 
-        For an item that reserves a unique value, the name is "unique value". For any other item that does not belong to
-        an entity, it is an empty string.
+        For an item that reserves a unique value, return "unique value" and None. For any other item that does not
+        belong to an entity, return an empty string and None.
         """
         if OWNER in item:
             return "unique value", None
@@ -130,7 +130,7 @@ def _size(item: Item) -> int:
 
 
 def entries(schema: Schema, index: Index | None, items: Iterable[Item]) -> list[Item]:
-    """Return the items, or their entries in an index, in the order in which DynamoDB returns them from queries.
+    """Return the items, or their entries in an index, in the order of query results.
 
     Items that are not in the index are omitted.
     """

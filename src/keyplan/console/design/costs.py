@@ -14,7 +14,7 @@ from keyplan.design.declaring.design import Design
 from keyplan.design.workload import Rate
 
 FACTORS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-"""The factors by which a user can multiply a declared value. The factor 1 leaves the value unchanged."""
+"""The factors that a user can multiply a declared value by. The factor 1 leaves the value unchanged."""
 _CURVE: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 _PATTERN_FACTORS: Final = (0.0, *FACTORS)
 _PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -22,7 +22,7 @@ _PATTERN_RATES: Final = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 _PREFIX: Final = "rate."
 _UNITS: Final = (("s", 1), ("minute", 60), ("hour", 3600), ("day", 86_400), ("month", SECONDS_PER_MONTH))
 _ROUNDING: Final = 1e-9
-"""The amount in dollars below which an amount is shown as $0.00, because it is only a rounding error."""
+"""Amounts below this number of dollars are rounding errors, and are shown as $0.00."""
 BARS: Final = 12
 """The maximum number of patterns that have a separate bar in the cost chart."""
 
@@ -81,7 +81,7 @@ def _parse_choice(text: str, offered: Sequence[float], default: float = 1.0) -> 
 
 @dataclass(frozen=True)
 class RateChoice:
-    """The form field in which a user chooses the rate of a pattern."""
+    """A form field for choosing the rate of a pattern."""
 
     name: str
     field: str

@@ -327,7 +327,7 @@ def _texts(parameters: list[ParameterFields], arguments: Mapping[str, Any]) -> I
 
 
 def text_of(field: Input, value: Any) -> str:
-    """Return a value as text in the format in which a user enters it in the form field."""
+    """Return a value as text, in the format that the form field accepts."""
     if value is None or value is UNSET or value is _REQUIRED:
         return ""
     return _text_of(field.widget, field.annotation, value)

@@ -71,7 +71,7 @@ class PatternPlan:
     """The filter of a read, or the condition of a write."""
     lines: tuple[str, ...]
     notes: tuple[str, ...]
-    """The assumptions on which the plan and the estimate are based."""
+    """The assumptions behind the plan and the estimate."""
     operation: str
     request: str
     """A request with example arguments as JSON, or an empty string if no example can be generated."""

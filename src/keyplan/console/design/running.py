@@ -35,8 +35,9 @@ _FIXED_MEMBERS: Final = frozenset({"ReturnConsumedCapacity"})
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """A request of a call. If the call is stopped before its first write, the last request was recorded but
-    not sent.
+    """A request that a pattern call sent, with its response and cost.
+
+    If a call is stopped before its first write, the write is also recorded, but not sent.
     """
 
     operation: str

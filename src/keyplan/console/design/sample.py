@@ -25,8 +25,8 @@ _DAY_S: Final = 86_400
 
 
 class Sample:
-    """Generated items for a design. Items generated on the same day are identical, so that links to them
-    remain valid.
+    """Generated items for a design. Links to the items remain valid for a day, because the same items are generated all
+    day.
     """
 
     def __init__(self, design: Design, now_s: float, items: int = ITEMS) -> None:

@@ -274,7 +274,7 @@ def _partitioned_resource(resource_name: str, index: Index | None) -> str:
 
 
 def _stored(values: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the values of a partition key in the form in which the engine stores them."""
+    """Return the partition key values as the engine stores them, as bytes."""
     parts = []
     for value in values:
         ((kind, content),) = value.items()

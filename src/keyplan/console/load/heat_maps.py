@@ -32,7 +32,7 @@ class PartitionLoad:
     busiest: float
     """The largest share of its throughput limit that a partition used in one time bucket. The value 1 is the limit."""
     busiest_units: float
-    """The capacity units per second in the time bucket and partition to which `busiest` refers."""
+    """The capacity units per second in the partition and time bucket where `busiest` was measured."""
     exceeding: int
     """The number of requests that exceeded the throughput limit of a partition or of the table."""
     busiest_share: float

@@ -28,10 +28,10 @@ Values: TypeAlias = Mapping[str, Any]
 
 _CACHED: Final = 2000
 _INCIDENTAL: Final = 1_000_000
-"""An offset for the numbers of write patterns that read an item before they write it.
+"""An offset that gives reads before a write the lowest precedence.
 
-It is added where such a pattern is a candidate for the read request. Lower numbers take precedence, so that a pattern
-that is declared as a read is chosen first.
+Some write patterns read an item before they write it. This read is matched with such a pattern only if no pattern that
+is declared as a read matches.
 """
 _BATCH: Final = "BatchWriteItem"
 _TRANSACTION: Final = "TransactWriteItems"
@@ -235,7 +235,7 @@ def labels(designs: Sequence[Design]) -> dict[Pattern[..., Any], str]:
 
 
 class Matcher:
-    """A lookup of the pattern that most likely produced a request, for one or more designs."""
+    """Finds the pattern that most likely produced a request, in one or more designs."""
 
     def __init__(self, designs: Sequence[Design]) -> None:
         self.labels = labels(designs)
@@ -481,5 +481,5 @@ def _summary(access: ItemAccess, operation: str) -> str:
 
 
 _KEY_START: Final = re.compile(r"[A-Za-z_]{1,30}[#:|/]")
-"""A regular expression for the literal text with which keys start in most designs, before their first value."""
+"""A regular expression for the literal text at the start of a key, before its first value, in most designs."""
 _CHANGES_NAMED: Final = 5

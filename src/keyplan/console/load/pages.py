@@ -33,9 +33,9 @@ _TABS: Final = (
     ("forecast", "Forecast"),
 )
 _INTEGER_MINIMUM: Final = 8
-"""The smallest maximum value for which the axis of a chart shows numbers without decimals."""
+"""A chart's axis shows numbers without decimals if the maximum value of the chart is at least this number."""
 _KEYS, _KEYS_READ = 20, 500
-"""Maximum number of keys on the page, and number of keys among which keys of the shown tables are searched."""
+"""The maximum number of keys on the page, and the number of hottest keys that are searched for keys to show."""
 _CALL_PREFIX: Final = re.compile(r"^\w+\(")
 _TABLE_NAMES: Final = re.compile(r"[\w.-]+")
 _LINES: Final = 3

@@ -22,12 +22,12 @@ OTHER: Final = "(others)"
 SEPARATOR: Final = " · "
 """The text between the attributes of a partition key."""
 TOTAL: Final[Name] = ("total", "")
-"""The name under which all requests are counted."""
+"""The name that is used to count all requests."""
 _NAMES: Final = 150
 """The maximum number of names of one kind in a bucket. Any further names are counted as OTHER."""
 _KEYS: Final = 500
 _KEYS_S: Final = 300.0
-"""The time in seconds after which a new set of key counters is started."""
+"""The number of seconds until a new set of key counters is started."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class LoadCounts:
         """The total duration of the requests, in seconds."""
 
     def count(self, part: LoadPart, elapsed_s: float, weight: int, *, failed: bool) -> None:
-        """Count a request. `part` contains its capacity units and throttling for the name of these counts.
+        """Add a request to these counts. `part` contains the request's capacity units and whether it was throttled.
 
         If only a sample of the requests is observed, the request is counted `weight` times.
         """
@@ -183,7 +183,7 @@ class _TopKeys:
 
 @dataclass(frozen=True)
 class LoadPart:
-    """The counts of a request for one name, such as the name of a pattern."""
+    """The capacity units of a request that are counted under one name, such as the name of a pattern."""
 
     name: Name
     read: float = 0.0
@@ -198,7 +198,7 @@ class UndeclaredUse:
     summary: str
     """The short description of the requests, such as "Query app/open"."""
     detail: str
-    """The condition, filter or changes of the latest of these requests, with its values."""
+    """The condition, filter or changes of the latest of these requests, including values."""
     first_s: float
     last_s: float
     counts: LoadCounts = field(default_factory=LoadCounts)
@@ -211,7 +211,7 @@ class LoadWindow:
     span: LoadSpan
     now: float
     since: float
-    """The time at which the recording started, in seconds since 1970."""
+    """The start time of the recording, in seconds since 1970."""
     buckets: tuple[Mapping[Name, LoadCounts], ...]
     """The counts in each bucket, the oldest bucket first. The last bucket is incomplete."""
 
@@ -229,7 +229,8 @@ class LoadWindow:
         return max(1.0, self.now - max(self.since, self.times[0]))
 
     def select_names(self, is_included: Callable[[Name], bool]) -> LoadWindow:
-        """Return a copy of the window that contains only the names for which `is_included` returns True.
+        """Return a copy of the window that contains only the counts of selected names. `is_included` returns True for
+        each selected name.
 
         The total of the copy includes only the requests under these names.
         """

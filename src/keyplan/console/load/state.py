@@ -1,4 +1,5 @@
-"""The state of the Load pages: the recorder of a database's load, and the forecast with which its counts are compared.
+"""The state of the Load pages: the recorder of a database's load, and a forecast for comparison with the recorded
+counts.
 
 The counts come from an observer of the engine, or from reports of connected programs.
 """
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 _HEAT_MAPS: Final = 8
 """The maximum number of tables and indexes whose heat maps are shown."""
 _MORE_EXPENSIVE: Final = 1.5
-"""The ratio of measured to expected capacity units above which a pattern is reported as more expensive than
-expected.
+"""A pattern is reported as more expensive than expected if it uses more than this multiple of the expected capacity
+units.
 """
 
 
