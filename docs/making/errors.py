@@ -23,7 +23,7 @@ _MODULES = {
 _HEAD = """# Errors
 
 Import the errors of [connections](#connections) from `keyplan.client.errors`, and `DesignError` from `keyplan`. The
-table of each section lists the errors of the module that is named above the table.
+table in each section lists the errors that are defined by the module named above it.
 
 ```python
 from keyplan.client.errors import ConditionFailedError, NotFoundError, TransactionFailedError

@@ -54,7 +54,7 @@ def entities_with_consumer(subject: Subject, event: Literal["removed", "expired"
 
 
 def may_expire(entity: EntitySpec) -> bool:
-    """Return True if items of an entity can have an expiry time, including an optional one."""
+    """Return True if the entity declares an expiry time, even an optional one."""
     return any(field.attribute == entity.schema.ttl for field in entity.fields.values())
 
 

@@ -325,9 +325,8 @@ def _charge_set_value(value: SetValue, names: Names, uses: Counter[str]) -> int:
 
 
 def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
-    """Return the fixed number of bytes that an operand and its nested operands contribute to the charge.
-
-    For each value in these operands, add the number of its uses to `uses`.
+    """Return the number of bytes that an operand and its nested operands add to the size of the update, without the
+    values that they refer to. Count each use of a value in `uses`. See `Charge`.
     """
     total = 0
     for node in nested_operands(operand):

@@ -114,7 +114,7 @@ def _new_arn(database: Database, view: StoreView, table: Table, kind: str, creat
 
 
 def drop(transaction: Transaction, document: Document) -> None:
-    """Delete a backup, given its document, and the backup's rows."""
+    """Delete a backup and its rows, given the backup's document."""
     copies.drop_tree(transaction, tree_of(document))
     transaction.delete_document(DOCUMENT_PREFIX + document["arn"])
 

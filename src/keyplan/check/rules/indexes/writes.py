@@ -99,8 +99,8 @@ write cost.
 def index_write_amplification(subject: Subject) -> Iterator[Finding]:
     """Write amplification from indexes
 
-    Finds writes that use at least five times the write units of the table because of indexes, if the index writes cost
-    at least the design's `cost_floor` per month at the declared rate.
+    Finds writes that, together with their index writes, consume at least five times the write units that they consume
+    on the table alone, if the index writes cost at least the design's `cost_floor` per month at the declared rate.
 
     Why is this bad? Each write of an item is also a write to every index that contains the item, or two writes if the
     index key changes. Creating a small item with four indexes costs five write units.
