@@ -130,7 +130,7 @@ def _check_again(arguments: list[str]) -> int:
 
 
 def _watch(designs: list[str]) -> None:
-    """Run `keyplan check`, without `--watch`, in a new process whenever a source file changes."""
+    """Run `keyplan check` in a new process now, and again whenever a source file changes."""
     command = [sys.executable, "-m", "keyplan", *(part for part in sys.argv[1:] if part != "--watch")]
     folders = [_folder(target) for target in designs]
     try:

@@ -76,14 +76,14 @@ D = TypeVar("D")
 
 
 def load(target: str) -> Design:
-    """Load the design in a module or file. If this fails, the command exits with the same codes as for `load_by`."""
+    """Load the design in a module or file. If this fails, exit with 1 or 2, as described for `load_by`."""
     from keyplan.design.declaring.design import Design  # noqa: PLC0415 - `keyplan --help` needs no designs
 
     return load_by(target, Design.load)
 
 
 class _LoadingError(KeyplanError):
-    """Raised if a design cannot be loaded. `code` is the exit code with which the command ends."""
+    """Raised if a design cannot be loaded. `code` is the exit code of the command."""
 
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)
@@ -155,7 +155,7 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
 
 
 def _error_location(error: BaseException, target: str) -> str:
-    """Return the location of the line in the design's code at which an error was raised, as text."""
+    """Return the location of an error in the design's code as text."""
     from keyplan.design.declaring.design import is_file_path  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.design.errors import Place, show_place  # noqa: PLC0415 - `keyplan --help` needs no designs
 

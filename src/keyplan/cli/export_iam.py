@@ -184,7 +184,7 @@ def _no_grants(_table: Table) -> tuple[Grant, ...]:
 
 
 def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
-    """Return the tables whose streams the programs read, which are the tables that declare consumers.
+    """Return the tables that declare consumers, because programs read the streams of these tables.
 
     If `any_stream` is True, also return all other tables with a stream. Print a note for each stream without a declared
     consumer.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from keyplan.design.workload import Rate
 
 _LOADS: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""The multiples of the estimated load for which the chart shows the cost."""
+"""The multiples of the estimated load that the cost chart shows."""
 
 
 def book_of(command: str, region: str) -> PriceBook:

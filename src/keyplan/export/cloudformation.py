@@ -48,8 +48,8 @@ def _camel_case(name: str) -> str:
 
 
 def _split(candidate: str) -> str:
-    """Return the table name from which a logical ID was derived. The name is assumed to consist of lowercase words
-    joined by hyphens.
+    """Return the table name that a logical ID was derived from, on the assumption that the name consists of lowercase
+    words joined by hyphens.
     """
     if not candidate.endswith(_SUFFIX):
         return candidate

@@ -46,7 +46,7 @@ def _sort(condition: SortCondition) -> str:
 
 
 _BOUND_WORDS = {"upper": "the end of ", "after": "the end of ", "before": "the start of "}
-"""The words that precede the text of a range bound in messages, by the position of the bound.
+"""The words before the text of a range bound in messages, by the kind of the bound.
 
 "before" is the position before all keys that start with the text. "after" and "upper" are positions after these keys.
 """
@@ -123,7 +123,7 @@ def condition(tree: Condition | None) -> str:
 def written_only_if(plan: Plan) -> str:
     """Format the condition of a write as text, or return an empty string if it has none.
 
-    The condition that the item of an update, delete or check must exist is omitted.
+    An update, delete or check always requires that the item exists. This condition is omitted.
     """
     requirement = _condition_of(plan)
     if plan.operation != "PutItem" or plan.exists == "may":
@@ -144,9 +144,9 @@ _EXISTENCE = {
 
 
 def failure(plan: Plan) -> str:
-    """Return a phrase that describes which items make a write fail, such as "fails unless the item exists".
+    """Return a phrase that describes when a write fails, such as "fails unless the item exists".
 
-    The check of the version is not included.
+    The check of the version is omitted.
     """
     requirement = _condition_of(plan, has_version=False)
     text = _in_parentheses(requirement) if isinstance(requirement, OrCondition) else condition(requirement)

@@ -112,8 +112,8 @@ def _entity(
 def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[tuple[float, float]]]) -> None:
     """Draw the indexes on the right, each near its entities, and connect them to these entities.
 
-    `ports` contains, by index name, the points at which lines from the entities start. The lines of different indexes
-    have different horizontal positions, so that they do not overlap.
+    `ports` contains the start points of the lines from the entities, by index name. Each index has its lines at a
+    different horizontal position, so that lines do not overlap.
     """
     indexes = sorted(table.schema.indexes, key=lambda index: _mean(ports[index.name]))
     lanes = {index.name: number for number, index in enumerate(indexes)}

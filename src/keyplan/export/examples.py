@@ -75,9 +75,7 @@ _NO_EXAMPLE = (DesignError, KeyPartError, MissingField, ArithmeticError, Attribu
 
 
 def bounds_of(annotation: Any, info: FieldInfo | None = None) -> dict[str, Decimal]:
-    """Return the bounds of a number, and the number of which it must be a multiple, by their names in pydantic, such as
-    "ge".
-    """
+    """Return the bounds of a number, by the names that pydantic uses, such as "ge" or "multiple_of"."""
     return dict(_bounds([*unwrap(annotation)[2], *([info] if info is not None else [])]))
 
 
@@ -173,7 +171,7 @@ def _other_members(member: Any, count: int) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Scope:
-    """The context in which an example value is generated.
+    """The circumstances that influence an example value.
 
     `models` are the models that enclose the field. `turn` is 0 for the first of several parameters that would otherwise
     have the same value, and then 1, 2 and so on. `prefix` is added to the names of model fields in example strings,
@@ -191,11 +189,11 @@ _FIRST = Scope()
 
 
 def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
-    """Return an example value for each parameter of a pattern. It is based on the field to which the parameter is
-    written or with which it is compared.
+    """Return an example value for each parameter of a pattern.
 
-    Several parameters for the same model or field have different values if their declarations allow it, because a
-    transaction must not contain the same item twice.
+    A value is derived from the field that stores the parameter or is compared with it. Several parameters for the same
+    model or field have different values if their declarations allow it, because a transaction must not contain the same
+    item twice.
     """
     fields = fields_of_parameters(pattern)
     sources: list[StoredField | type[BaseModel] | None] = []
@@ -210,7 +208,7 @@ def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
 
 
 def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
-    """Return the field to which each parameter of a pattern is written or with which it is compared, by parameter name.
+    """Return, by parameter name, the field that stores a parameter of a pattern or is compared with it.
 
     For a list parameter, this is the field for its elements. Parameters without such a field are omitted.
     """
@@ -239,8 +237,8 @@ def _value_types(annotation: Any) -> tuple[Any, Any]:
 
 
 def _source(annotation: Any, field: StoredField | None) -> StoredField | type[BaseModel] | None:
-    """Return the field or model from which the example value of a parameter is generated. Return None if only its type
-    determines the value.
+    """Return the field or model that determines the example value of a parameter. Return None if only the parameter's
+    type determines the value.
     """
     value_type, element = _value_types(annotation)
     if field is not None and field.annotation in (value_type, element):
@@ -372,7 +370,7 @@ def _varied(value: Any, turn: int) -> Any:
 
 
 def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
-    """Return an object of a model in which required fields have example values and other fields their defaults."""
+    """Return an object of a model. Required fields have example values, and other fields have their defaults."""
     inner_scope = replace(scope, models=(*scope.models, model))
     values = {
         name: None if info.is_required() else info.get_default(call_default_factory=True)

@@ -156,8 +156,8 @@ def explain_design(design: Design, month: Estimate, findings: Sequence[Finding] 
 
 
 def _assumptions(design: Design, month: Estimate) -> Iterator[str]:
-    """Yield the assumptions on which an estimate is based. All patterns without a declared rate are listed together as
-    one assumption.
+    """Yield the assumptions behind an estimate. All patterns without a declared rate are listed together as one
+    assumption.
     """
     yield from dict.fromkeys(guess for cost in month.patterns for guess in cost.expected.guesses)
     unrated = [pattern.name for pattern in design.patterns if pattern.facts.rate is None]

@@ -199,7 +199,7 @@ def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[
 
 
 def _groups(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
-    """Divide partitions into groups, each of which can be expressed in one condition.
+    """Divide partitions into groups that can each be expressed in one condition.
 
     If all partitions are allowed (an empty tuple in `texts`), yield a single empty group. If all partition keys have
     one attribute, yield all of them in one group. Otherwise, yield a separate group for each partition key.
@@ -213,7 +213,7 @@ def _groups(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
 
 
 def _merged(statements: Iterable[PolicyStatement], merge_key: Any) -> list[PolicyStatement]:
-    """Merge the statements for which `merge_key` returns equal values, and return the resulting statements.
+    """Merge statements that have equal values of `merge_key`, and return the resulting statements.
 
     A merged statement allows all actions and resources of the statements that it replaces.
     """
@@ -389,7 +389,7 @@ def of_failures(failure_table: Table, table: Table, prefix: str) -> Iterator[Gra
 
 
 def stores_failures(table: Table) -> bool:
-    """Return True if a table has the key and entity with which TableDestination stores failed records."""
+    """Return True if a table has the key and the entity that TableDestination uses to store failed records."""
     return table.schema.key == _FAILURE_KEY and any(entity.name == "Failure" for entity in table.entities)
 
 

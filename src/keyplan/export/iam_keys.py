@@ -76,18 +76,20 @@ NOWHERE = Leading()
 
 @dataclass(frozen=True)
 class Bindings:
-    """Values of the IAM principal, such as ${aws:PrincipalTag/user_id}, by the name of the parameter or field that must
-    equal the value.
+    """The values of the IAM principal that parameters and fields must equal, such as {"user_id":
+    "${aws:PrincipalTag/user_id}"}.
     """
 
     values: Mapping[str, str]
 
     def for_call(self, partition: Sequence[KeyValue]) -> Leading:
-        """Return the partition key values that calls to a pattern with this partition key must be allowed to access."""
+        """Return the partition key values that a pattern must be allowed to access. `partition` is the pattern's
+        partition key.
+        """
         return _combine([_Text(self, _sources(part)).convert(part) for part in partition])
 
     def for_item(self, partition: Sequence[BoundKeyAttribute], item: Source) -> Leading:
-        """Return the partitions in which an item can be stored.
+        """Return the partition key values that an item can have.
 
         A binding refers to a field by its name, or by the names of the item's parameter and of the field, such as
         task.owner.
@@ -104,9 +106,7 @@ class _Constant:
 
 
 Origin = tuple[str, ...] | _Constant
-"""The origin of a key field's value: the names under which the value can be bound to a value of the principal, or a
-constant.
-"""
+"""The origin of a key field's value: a constant, or the names that a binding to a value of the principal can use."""
 
 
 def _sources(part: KeyValue) -> Callable[[str], Origin]:

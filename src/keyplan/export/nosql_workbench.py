@@ -18,8 +18,8 @@ from keyplan.export.examples import Scope, example_item, plain
 from keyplan.export.resources import TableResource, in_json
 
 _SCOPES = (Scope(all_fields=True), Scope(all_fields=True, turn=1, prefix="another "))
-"""The contexts in which the sample items of an entity are generated. The two items have different values, which shows
-the parts of a key that vary.
+"""The scopes for generating the two sample items of an entity. The items have different values, to show which parts of
+a key vary.
 """
 _ACCESS: dict[str, Any] = {"MySql": {}}
 _UNKNOWN_TYPE = "S"

@@ -1,8 +1,8 @@
 """Tables as infrastructure resources: their names, their CreateTable requests, the faults that prevent their creation,
 and the settings that an export omits.
 
-The settings are taken from the request with which a connection creates the table (`create_request`), so that an
-exported table has the same settings.
+The settings come from the request that a connection sends to create the table (`create_request`), so that an exported
+table has the same settings.
 """
 
 from __future__ import annotations

@@ -154,14 +154,14 @@ def _split_word(text: str, max_cells: int) -> Iterator[str]:
 
 @dataclass
 class Drawing:
-    """A drawing to which rectangles, text and lines are added."""
+    """A drawing that grows as rectangles, text and lines are added."""
 
     width: float = 0
     height: float = 0
     _parts: list[str] = field(default_factory=list)
 
     def rect(self, rect: Rect, css_class: str) -> None:
-        """Draw a rectangle without text. `css_class` is its CSS class."""
+        """Draw a rectangle without text, with the CSS class `css_class`."""
         self._reach(rect.right, rect.bottom)
         self._parts.append(
             f'<rect class="{css_class}" x="{rect.x:g}" y="{rect.y:g}" width="{rect.width:g}" height="{rect.height:g}"'
@@ -190,18 +190,18 @@ class Drawing:
         return rect
 
     def path(self, points: Sequence[tuple[float, float]], css_class: str) -> None:
-        """Draw a line through several points. `css_class` is its CSS class."""
+        """Draw a line through several points, with the CSS class `css_class`."""
         path_data = " ".join(f"{'L' if number else 'M'}{x:g} {y:g}" for number, (x, y) in enumerate(points))
         self._parts.append(f'<path class="{css_class}" d="{path_data}"/>')
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], css_class: str) -> None:
-        """Draw a horizontal arrow from one point to another. `css_class` is its CSS class."""
+        """Draw a horizontal arrow from one point to another, with the CSS class `css_class`."""
         (x, y), offset = end, 6 if start[0] < end[0] else -6
         self.path([start, end], css_class)
         self.path([(x - offset, y - 3.5), end, (x - offset, y + 3.5)], f"{css_class} tip")
 
     def rule(self, x: float, end_x: float, y: float) -> None:
-        """Draw a horizontal line from `x` to `end_x`, which separates two parts of a box."""
+        """Draw a horizontal line from `x` to `end_x` to separate two parts of a box."""
         self.path([(x, y), (end_x, y)], "rule")
 
     def _reach(self, x: float, y: float) -> None:

@@ -19,7 +19,7 @@ _ANY_VERSION, _NEXT_MAJOR = (5, 0, 0), "7.0.0"
 _WARM_VERSION = (6, 13, 0)
 """The first provider version that supports warm_throughput."""
 _KEY_SCHEMA_VERSION = (6, 37, 0)
-"""The first provider version in which index keys with several attributes work.
+"""The first provider version that handles index keys with several attributes correctly.
 
 The argument key_schema was added in 6.29.0, but every plan contained changes, even directly after the configuration had
 been applied (issue 46513). Before 6.37.0, the removal of such an index removed all indexes of the table (issue 46601).
@@ -53,7 +53,7 @@ def _plain(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a string in which ${ and %{ are escaped, because they start a template sequence in Terraform."""
+    """Escape ${ and %{ in a string, because they start a template sequence in Terraform."""
     return text.replace("${", "$${").replace("%{", "%%{")
 
 

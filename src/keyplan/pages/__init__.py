@@ -59,9 +59,7 @@ class Link:
     role: str = ""
     """The role that users need to see the link, or an empty string if all users can see it."""
     is_exact: bool = False
-    """Whether the link is highlighted only on the page itself, and not on pages whose paths start with the
-    link's path.
-    """
+    """Whether the link is highlighted only on the page itself, and not on pages below the link's path."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +88,7 @@ class Wording:
 
 
 class Pages:
-    """The web pages of one application, which consist of a package with `templates/` and `static/`, a title and
-    navigation links.
-    """
+    """The web pages of one application: a package with `templates/` and `static/`, a title, and navigation links."""
 
     def __init__(
         self,
@@ -108,10 +104,10 @@ class Pages:
     ) -> None:
         """Load the templates of `package`.
 
-        `accent` is a color in keyplan.css: indigo, teal, rose, amber or green. `static` is the path, relative to the
-        application's root, at which `assets` is mounted. `scripts` are the names of script files in the package's
-        `static` folder that every page loads. `viewer` returns the user who sends a request, and `wording` returns the
-        language for a request.
+        `accent` is a color in keyplan.css: indigo, teal, rose, amber or green. `static` is the path of the mounted
+        `assets`, relative to the application's root. `scripts` are the names of script files in the package's `static`
+        folder that every page loads. `viewer` returns the user who sends a request, and `wording` returns the language
+        for a request.
         """
         self.title, self.nav, self.accent = title, tuple(nav), accent
         self._package, self._viewer, self._static, self._scripts = package, viewer, static, tuple(scripts)

@@ -17,9 +17,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 12, 28
 _DIGIT_WIDTH: Final = 7.5
 """The width of a digit in the labels of an axis."""
 _MAX_MARKED_POINTS: Final = 40
-"""The maximum number of points in a series for which every point is marked. In longer series, only isolated
-points are.
-"""
+"""The maximum length of a series in which every point is marked. In longer series, only isolated points are marked."""
 _PREFIX_UNITS: Final = frozenset("$€£")
 """The units that are written before the number. Other units are written after it."""
 _SERIES_COLORS: Final = 6
