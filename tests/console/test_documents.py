@@ -76,7 +76,7 @@ def test_a_form_that_is_sent_back_unchanged_changes_nothing(item: dict[str, Any]
     """Browsers send line ends as CRLF."""
     fields = fields_of(item, ())
     texts = [field.text.replace("\n", "\r\n") for field in fields]
-    again, shown = read_fields([field.name for field in fields], [field.kind for field in fields], texts, ())
+    again, shown = read_fields([field.name for field in fields], [field.type_name for field in fields], texts, ())
     assert not [field for field in shown if field.error]
     assert again.keys() == item.keys()
     assert all(is_same(again[name], value) for name, value in item.items())

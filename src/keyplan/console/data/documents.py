@@ -157,22 +157,22 @@ def _members(document: Any) -> dict[str, Any]:
 def _typed(value: Any, path: str) -> dict[str, Any]:
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in TYPES:
         raise DocumentError(f'{path}: expected one type and its value, such as {{"S": "text"}}')
-    kind, content = next(iter(value.items()))
-    if kind == "S" and isinstance(content, str) and not isinstance(content, _Number):
+    type_code, content = next(iter(value.items()))
+    if type_code == "S" and isinstance(content, str) and not isinstance(content, _Number):
         return {"S": content}
-    if kind == "N" and isinstance(content, str):
+    if type_code == "N" and isinstance(content, str):
         return {"N": str(content)}
-    if kind == "B" and isinstance(content, str):
+    if type_code == "B" and isinstance(content, str):
         return {"B": _bytes(content, path)}
-    if kind in {"BOOL", "NULL"} and isinstance(content, bool):
-        return {kind: content}
-    if kind == "M" and isinstance(content, dict):
+    if type_code in {"BOOL", "NULL"} and isinstance(content, bool):
+        return {type_code: content}
+    if type_code == "M" and isinstance(content, dict):
         return {"M": {name: _typed(member, f"{path}.{name}") for name, member in content.items()}}
-    if kind == "L" and isinstance(content, list):
+    if type_code == "L" and isinstance(content, list):
         return {"L": [_typed(member, f"{path}[{index}]") for index, member in enumerate(content)]}
-    if kind in SETS and isinstance(content, list) and all(isinstance(member, str) for member in content):
-        return {kind: [_bytes(member, path) if kind == "BS" else str(member) for member in content]}
-    raise DocumentError(f"{path}: the value does not fit type {kind}")
+    if type_code in SETS and isinstance(content, list) and all(isinstance(member, str) for member in content):
+        return {type_code: [_bytes(member, path) if type_code == "BS" else str(member) for member in content]}
+    raise DocumentError(f"{path}: the value does not fit type {type_code}")
 
 
 def _bytes(text: str, path: str) -> bytes:
@@ -183,21 +183,21 @@ def _bytes(text: str, path: str) -> bytes:
 
 
 def _plain(value: Mapping[str, Any], indent: int | None, level: int) -> list[str]:
-    kind, content = next(iter(value.items()))
-    if kind == "N":
+    type_code, content = next(iter(value.items()))
+    if type_code == "N":
         return [_number(content)]
-    if kind == "B":
+    if type_code == "B":
         return [json.dumps(base64.b64encode(content).decode())]
-    if kind == "NULL":
+    if type_code == "NULL":
         return ["null"]
-    if kind == "M":
+    if type_code == "M":
         parts = [
             [json.dumps(name, ensure_ascii=False), ": ", *_plain(member, indent, level + 1)]
             for name, member in content.items()
         ]
         return _bracketed("{", "}", parts, indent, level)
-    if kind == "L" or kind in SETS:
-        members = content if kind == "L" else [{kind[0]: member} for member in content]
+    if type_code == "L" or type_code in SETS:
+        members = content if type_code == "L" else [{type_code[0]: member} for member in content]
         return _bracketed("[", "]", [_plain(member, indent, level + 1) for member in members], indent, level)
     return [json.dumps(content, ensure_ascii=False)]
 
@@ -217,21 +217,21 @@ def _number(text: str) -> str:
 
 
 def _from_plain(value: Any, known_attributes: Mapping[str, Any] | None, path: str) -> dict[str, Any]:
-    kind = next(iter(known_attributes)) if known_attributes else ""
+    type_code = next(iter(known_attributes)) if known_attributes else ""
     if isinstance(value, _Number):
         return {"N": str(value)}
     if isinstance(value, str):
-        return {"B": _bytes(value, path)} if kind == "B" else {"S": value}
+        return {"B": _bytes(value, path)} if type_code == "B" else {"S": value}
     if isinstance(value, bool):
         return {"BOOL": value}
     if value is None:
         return {"NULL": True}
     if isinstance(value, dict):
-        inner = known_attributes["M"] if known_attributes and kind == "M" else {}
+        inner = known_attributes["M"] if known_attributes and type_code == "M" else {}
         return {"M": {name: _from_plain(member, inner.get(name), f"{path}.{name}") for name, member in value.items()}}
-    if kind in SETS and _can_be_set(value, kind):
-        return {kind: [_bytes(member, path) if kind == "BS" else str(member) for member in value]}
-    known_elements = known_attributes["L"] if known_attributes and kind == "L" else []
+    if type_code in SETS and _can_be_set(value, type_code):
+        return {type_code: [_bytes(member, path) if type_code == "BS" else str(member) for member in value]}
+    known_elements = known_attributes["L"] if known_attributes and type_code == "L" else []
     return {
         "L": [
             _from_plain(member, known_elements[index] if index < len(known_elements) else None, f"{path}[{index}]")
@@ -240,11 +240,11 @@ def _from_plain(value: Any, known_attributes: Mapping[str, Any] | None, path: st
     }
 
 
-def _can_be_set(value: list[Any], kind: str) -> bool:
-    """Return True if all elements of an array have the type that a set of the DynamoDB type `kind` requires."""
+def _can_be_set(value: list[Any], type_code: str) -> bool:
+    """Return True if all elements of an array have the type that a set of the DynamoDB type `type_code` requires."""
     if not value or not all(isinstance(member, str) for member in value):
         return False
-    return all(isinstance(member, _Number) == (kind == "NS") for member in value)
+    return all(isinstance(member, _Number) == (type_code == "NS") for member in value)
 
 
 def is_same(left: Any, right: Any) -> bool:
@@ -255,18 +255,18 @@ def is_same(left: Any, right: Any) -> bool:
 
 
 def _canonical(value: Mapping[str, Any]) -> Any:
-    kind, content = next(iter(value.items()))
-    if kind == "N":
-        return (kind, _decimal(content))
-    if kind == "NS":
-        return (kind, sorted(map(_decimal, content), key=str))
-    if kind in {"SS", "BS"}:
-        return (kind, sorted(content))
-    if kind == "M":
-        return (kind, {name: _canonical(member) for name, member in content.items()})
-    if kind == "L":
-        return (kind, [_canonical(member) for member in content])
-    return (kind, content)
+    type_code, content = next(iter(value.items()))
+    if type_code == "N":
+        return (type_code, _decimal(content))
+    if type_code == "NS":
+        return (type_code, sorted(map(_decimal, content), key=str))
+    if type_code in {"SS", "BS"}:
+        return (type_code, sorted(content))
+    if type_code == "M":
+        return (type_code, {name: _canonical(member) for name, member in content.items()})
+    if type_code == "L":
+        return (type_code, [_canonical(member) for member in content])
+    return (type_code, content)
 
 
 def _decimal(text: str) -> Any:
@@ -283,13 +283,13 @@ def digest(item: Mapping[str, Any]) -> str:
 
 
 def _sorted_sets(value: Mapping[str, Any]) -> Any:
-    kind, content = next(iter(value.items()))
-    if kind in SETS:
-        return {kind: sorted(content)}
-    if kind == "M":
-        return {kind: {name: _sorted_sets(member) for name, member in content.items()}}
-    if kind == "L":
-        return {kind: [_sorted_sets(member) for member in content]}
+    type_code, content = next(iter(value.items()))
+    if type_code in SETS:
+        return {type_code: sorted(content)}
+    if type_code == "M":
+        return {type_code: {name: _sorted_sets(member) for name, member in content.items()}}
+    if type_code == "L":
+        return {type_code: [_sorted_sets(member) for member in content]}
     return value
 
 
@@ -322,7 +322,7 @@ def key_text(value: Mapping[str, Any]) -> str:
 class Cell:
     """A table cell that displays an attribute value."""
 
-    kind: str
+    type_code: str
     text: str
     is_complete: bool = True
     """False if the cell shows only the start of the value."""
@@ -330,39 +330,41 @@ class Cell:
 
 def cell(value: Mapping[str, Any]) -> Cell:
     """Return the table cell that displays a value."""
-    kind, content = next(iter(value.items()))
-    if kind == "S":
-        return Cell(kind, content[:_CELL_CHARACTERS], len(content) <= _CELL_CHARACTERS)
-    if kind == "B":
+    type_code, content = next(iter(value.items()))
+    if type_code == "S":
+        return Cell(type_code, content[:_CELL_CHARACTERS], len(content) <= _CELL_CHARACTERS)
+    if type_code == "B":
         start = base64.b64encode(content[:48]).decode()
-        return Cell(kind, f"{len(content):,} byte{'' if len(content) == 1 else 's'} {start}", len(content) <= 48)
-    if kind in {"N", "BOOL", "NULL"}:
-        return Cell(kind, "null" if kind == "NULL" else str(content).lower() if kind == "BOOL" else content)
+        return Cell(type_code, f"{len(content):,} byte{'' if len(content) == 1 else 's'} {start}", len(content) <= 48)
+    if type_code in {"N", "BOOL", "NULL"}:
+        return Cell(
+            type_code, "null" if type_code == "NULL" else str(content).lower() if type_code == "BOOL" else content
+        )
     text = _start_of(value)
-    return Cell(kind, text[:_CELL_CHARACTERS], len(text) <= _CELL_CHARACTERS)
+    return Cell(type_code, text[:_CELL_CHARACTERS], len(text) <= _CELL_CHARACTERS)
 
 
 def _start_of(value: Mapping[str, Any]) -> str:
     """Return the start of a nested value as plain JSON. The rest of a large value is not formatted."""
-    kind, content = next(iter(value.items()))
-    if kind == "M":
+    type_code, content = next(iter(value.items()))
+    if type_code == "M":
         first_members: Any = dict(list(content.items())[:12])
         members = [
             f"{json.dumps(name, ensure_ascii=False)}: {_member(member)}" for name, member in first_members.items()
         ]
         return "{" + ", ".join(members) + ("" if len(first_members) == len(content) else ", …") + "}"
     first_elements = content[:12]
-    members = [_member(member if kind == "L" else {kind[0]: member}) for member in first_elements]
+    members = [_member(member if type_code == "L" else {type_code[0]: member}) for member in first_elements]
     return "[" + ", ".join(members) + ("" if len(first_elements) == len(content) else ", …") + "]"
 
 
 def _member(value: Mapping[str, Any]) -> str:
-    kind, content = next(iter(value.items()))
-    if kind == "S":
+    type_code, content = next(iter(value.items()))
+    if type_code == "S":
         return json.dumps(content[:_CELL_CHARACTERS], ensure_ascii=False)
-    if kind == "M":
+    if type_code == "M":
         return f"{{{len(content)}}}" if content else "{}"
-    if kind == "L" or kind in SETS:
+    if type_code == "L" or type_code in SETS:
         return f"[{len(content)}]" if content else "[]"
     return cell(value).text
 
@@ -373,21 +375,21 @@ def bytes_of(item: Mapping[str, Any]) -> int:
 
 
 def _size(value: Mapping[str, Any]) -> int:
-    kind, content = next(iter(value.items()))
-    if kind == "S":
+    type_code, content = next(iter(value.items()))
+    if type_code == "S":
         return len(content.encode())
-    if kind == "N":
+    if type_code == "N":
         digits = len(content.lstrip("-").replace(".", "").strip("0"))
         return (digits + 1) // 2 + 1
-    if kind == "B":
+    if type_code == "B":
         return len(content)
-    if kind in {"BOOL", "NULL"}:
+    if type_code in {"BOOL", "NULL"}:
         return 1
-    if kind == "M":
+    if type_code == "M":
         return 3 + sum(1 + len(name.encode()) + _size(member) for name, member in content.items())
-    if kind == "L":
+    if type_code == "L":
         return 3 + sum(1 + _size(member) for member in content)
-    return sum(_size({kind[0]: member}) for member in content)
+    return sum(_size({type_code[0]: member}) for member in content)
 
 
 def sort_key(value: Mapping[str, Any] | None) -> tuple[Any, ...]:
@@ -396,10 +398,10 @@ def sort_key(value: Mapping[str, Any] | None) -> tuple[Any, ...]:
     """
     if value is None:
         return (2, "")
-    kind, content = next(iter(value.items()))
-    if kind == "N":
+    type_code, content = next(iter(value.items()))
+    if type_code == "N":
         number = _decimal(content)
-        return (0, number) if isinstance(number, Decimal) else (1, kind, content)
-    if kind == "B":
-        return (1, kind, content.hex())
-    return (1, kind, content if isinstance(content, str) else plain_value(value))
+        return (0, number) if isinstance(number, Decimal) else (1, type_code, content)
+    if type_code == "B":
+        return (1, type_code, content.hex())
+    return (1, type_code, content if isinstance(content, str) else plain_value(value))

@@ -151,14 +151,14 @@ def csv_of(
 
 
 def _csv_text(value: Mapping[str, Any]) -> str:
-    kind = next(iter(value))
-    if kind in {"S", "B", "N"}:
+    type_code = next(iter(value))
+    if type_code in {"S", "B", "N"}:
         text = key_text(value)
-    elif kind in {"BOOL", "NULL"}:
+    elif type_code in {"BOOL", "NULL"}:
         text = cell(value).text
     else:
         text = plain_value(value)
-    return text if kind == "N" and _NUMBER.fullmatch(text) else _escape_formula(text)
+    return text if type_code == "N" and _NUMBER.fullmatch(text) else _escape_formula(text)
 
 
 def _escape_formula(text: str) -> str:

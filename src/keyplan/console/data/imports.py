@@ -66,13 +66,13 @@ def routes(console: Frame) -> list[Route]:
     return [console.route("/data/tables/{table}/import", import_items, methods=("GET", "POST"))]
 
 
-def parse_items(text: str, kind: str, facts: TableFacts) -> list[Item]:
-    """Parse the items in a text of the format `kind`. `facts` describes the table into which they are imported.
+def parse_items(text: str, text_format: str, facts: TableFacts) -> list[Item]:
+    """Parse the items in a text of the format `text_format`. `facts` describes the table into which they are imported.
 
     Raises DocumentError for an invalid item, with its position. Also raises it if the text contains no items or too
     many.
     """
-    items = list(_csv_items(text, facts)) if kind == "csv" else read_items(text)
+    items = list(_csv_items(text, facts)) if text_format == "csv" else read_items(text)
     if not items:
         raise DocumentError("the text contains no items")
     if len(items) > _MAX_ITEMS:

@@ -28,9 +28,9 @@ from keyplan.console.data.documents import (
 )
 from keyplan.console.data.facts import IndexKeys, TableFacts, describe, size_text
 from keyplan.console.data.fields import (
+    FIELD_TYPES,
     FORM_ATTRIBUTES,
     FORM_BYTES,
-    KINDS,
     AttributeField,
     fields_of,
     has_plain_loss,
@@ -215,7 +215,7 @@ class _ItemPages:
             is_large=item is not None and _is_large(item),
             loses_types=item is not None and any(has_plain_loss({"L": [value]}) for value in item.values()),
             size=size_text(bytes_of(item or {})),
-            kinds=KINDS,
+            field_types=FIELD_TYPES,
             code=code_of(self._source, "GetItem", call),
             collection=Search(pk=key_text(key[facts.keys.pk])).link() if facts.keys.sk and facts.keys.pk in key else "",
         )
@@ -293,7 +293,7 @@ class _ItemPages:
             tab="items",
             draft=draft,
             views=_VIEWS,
-            kinds=KINDS,
+            field_types=FIELD_TYPES,
             copied=request.query_params.get("key", ""),
         )
 
@@ -455,7 +455,7 @@ def _item_without_invalid_fields(draft: Draft, current: Item) -> Item:
     if draft.view == "form":
         return read_fields(
             [input_field.name for input_field in draft.fields],
-            [input_field.kind for input_field in draft.fields],
+            [input_field.type_name for input_field in draft.fields],
             [input_field.text for input_field in draft.fields],
             (),
         )[0]

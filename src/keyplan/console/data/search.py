@@ -60,7 +60,7 @@ class AttributeFilter:
 
     attribute: str
     operator: str = "="
-    kind: str = "S"
+    type_code: str = "S"
     value: str = ""
 
 
@@ -100,8 +100,8 @@ class Search:
             sk=params.get("sk", ""),
             sk_high=params.get("sk_high", ""),
             filters=[
-                AttributeFilter(name.strip(), operator or "=", kind or "S", value)
-                for name, operator, kind, value in zip(names, *padded, strict=False)
+                AttributeFilter(name.strip(), operator or "=", type_code or "S", value)
+                for name, operator, type_code, value in zip(names, *padded, strict=False)
                 if name.strip()
             ],
             limit=min(int(limit), MAX_LIMIT) if limit.isdecimal() and len(limit) < 6 else 0,
@@ -147,7 +147,7 @@ class Search:
             pairs += [
                 ("f_name", filter_row.attribute),
                 ("f_op", filter_row.operator),
-                ("f_type", filter_row.kind),
+                ("f_type", filter_row.type_code),
                 ("f_value", filter_row.value),
             ]
         pairs += [
@@ -215,10 +215,12 @@ class Search:
             return condition
         if not keys.sk:
             raise SearchError("sk", f"{self.index or 'the table'} has no sort key")
-        kind = facts.type_of(keys.sk)
-        name, low = names.alias(keys.sk), values.add(key_value("sk", kind, self.sk))
+        type_code = facts.type_of(keys.sk)
+        name, low = names.alias(keys.sk), values.add(key_value("sk", type_code, self.sk))
         if self.sk_operator == "between":
-            return f"{condition} AND {name} BETWEEN {low} AND {values.add(key_value('sk_high', kind, self.sk_high))}"
+            return (
+                f"{condition} AND {name} BETWEEN {low} AND {values.add(key_value('sk_high', type_code, self.sk_high))}"
+            )
         if self.sk_operator == "begins_with":
             return f"{condition} AND begins_with({name}, {low})"
         if self.sk_operator not in {operator for operator, _ in SORT_CONDITIONS}:
@@ -226,36 +228,37 @@ class Search:
         return f"{condition} AND {name} {self.sk_operator} {low}"
 
 
-def key_value(field_name: str, kind: str, text: str) -> dict[str, Any]:
-    """Convert the text in a form field to the value of a key attribute of the type `kind`. Binary values are base64.
+def key_value(field_name: str, type_code: str, text: str) -> dict[str, Any]:
+    """Convert the text in a form field to the value of a key attribute of the type `type_code`. Binary values are
+    base64.
 
     Raises SearchError for an invalid value.
     """
     if not text:
         raise SearchError(field_name, "enter a value")
     try:
-        return scalar(kind, text, field_name)
+        return scalar(type_code, text, field_name)
     except DocumentError as error:
         raise SearchError(field_name, str(error).partition(": ")[2] or str(error)) from None
 
 
-def scalar(kind: str, text: str, name: str) -> dict[str, Any]:
-    """Convert the text in a form field to an attribute value of the type `kind`.
+def scalar(type_code: str, text: str, name: str) -> dict[str, Any]:
+    """Convert the text in a form field to an attribute value of the type `type_code`.
 
     `name` is the name of the attribute for error messages. Raises DocumentError if the text does not represent a value
     of this type.
     """
-    if kind == "NULL":
+    if type_code == "NULL":
         return {"NULL": True}
-    if kind == "BOOL":
+    if type_code == "BOOL":
         if text.strip().lower() not in {"true", "false"}:
             raise DocumentError(f"{name}: expected true or false, got {text!r}")
         return {"BOOL": text.strip().lower() == "true"}
-    if kind == "N":
+    if type_code == "N":
         if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text.strip()):
             raise DocumentError(f"{name}: expected a number, got {text!r}")
         return {"N": text.strip()}
-    if kind == "B":
+    if type_code == "B":
         return read_value('{"B": "' + text.strip().replace('"', "") + '"}', name)
     return {"S": text}
 
@@ -333,7 +336,7 @@ def _condition(attribute_filter: AttributeFilter, names: _Names, values: _Values
 
 def _filter_value(attribute_filter: AttributeFilter, text: str) -> dict[str, Any]:
     try:
-        return scalar(attribute_filter.kind, text, attribute_filter.attribute)
+        return scalar(attribute_filter.type_code, text, attribute_filter.attribute)
     except DocumentError as error:
         raise SearchError("f_value", str(error)) from None
 

@@ -54,12 +54,14 @@ class _Resource:
     table: Table
     index: Index | None
     names: tuple[str, ...]
-    kinds: tuple[str, ...]
+    type_codes: tuple[str, ...]
 
     def values(self, item: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
         """Return the partition key values in an item or key, or None if one of them is missing."""
         values = [item.get(name) for name in self.names]
-        fits = all(value is not None and kind in value for value, kind in zip(values, self.kinds, strict=True))
+        fits = all(
+            value is not None and type_code in value for value, type_code in zip(values, self.type_codes, strict=True)
+        )
         return [value for value in values if value is not None] if fits else None
 
 
@@ -198,8 +200,8 @@ class EngineLoad:
         if index_name and index is None:
             return None
         schema = table.key.schema if index is None else index.key.schema
-        names, kinds = zip(*schema.partition, strict=True)
-        resource = _Resource(table, index, tuple(names), tuple(kinds))
+        names, type_codes = zip(*schema.partition, strict=True)
+        resource = _Resource(table, index, tuple(names), tuple(type_codes))
         if len(self._resources) >= 1000:
             self._resources.clear()
         self._resources[name] = (table, resource)
