@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyplan.console import Source
@@ -72,6 +72,7 @@ def test_plain_json_of_an_unchanged_item_keeps_every_type(item: dict[str, Any]) 
 
 
 @given(ITEMS)
+@example({"0": {"BS": [b"", b"a"]}})
 def test_a_form_that_is_sent_back_unchanged_changes_nothing(item: dict[str, Any]) -> None:
     """Browsers send line ends as CRLF."""
     fields = fields_of(item, ())

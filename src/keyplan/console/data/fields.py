@@ -68,7 +68,7 @@ def field_of(name: str, value: Mapping[str, Any]) -> AttributeField:  # noqa: PL
         return AttributeField(name, type_code)
     if type_code == "B":
         return AttributeField(name, type_code, base64.b64encode(content).decode())
-    if type_code == "BS":
+    if type_code == "BS" and all(content):
         return AttributeField(name, type_code, "\n".join(base64.b64encode(member).decode() for member in content))
     if type_code in SETS and all(member and member.isprintable() for member in content):
         return AttributeField(name, type_code, "\n".join(content))
