@@ -30,7 +30,7 @@ def test_patterns_tables_and_comparisons_are_printed(tmp_path: Path) -> None:
     assert actual_rows["notes/by_owner"][1] == "1.0", "writes per second"
     assert "\nnotes (on demand)\n" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-    assert "notes: on demand $" in result.stdout
+    assert "\nnotes, alternatives: capacity provisioned for the peak costs $" in result.stdout
     assert f"prices of {book().dated}" in result.stdout
 
 
@@ -38,8 +38,8 @@ def test_printed_costs_add_up_to_the_monthly_cost(tmp_path: Path) -> None:
     output = run("price", design(tmp_path, NOTES.replace("count=1_000", "count=900_000_000"))).stdout
     parts = [cells for name, cells in rows(output).items() if name.startswith("notes")]
     tables = sum(dollars(cells[2]) + dollars(cells[-1]) for cells in parts)
-    recovery = dollars(output.partition("point-in-time recovery adds $")[2].splitlines()[0])
-    free = dollars(output.partition("the free tier of storage saves $")[2].splitlines()[0])
+    text = " ".join(output.split())
+    recovery, free = (dollars(text.partition(f"{name} $")[2].split()[0]) for name in ("recovery", "free storage"))
     month = dollars(output.partition(": $")[2].partition(" per month")[0])
     assert recovery > 1
     assert tables + recovery - free == pytest.approx(month, abs=0.03)
@@ -109,8 +109,8 @@ def test_a_price_missing_from_a_file_is_named(tmp_path: Path) -> None:
 
 def test_assumptions_are_printed(tmp_path: Path) -> None:
     guessed = run("price", design(tmp_path, NOTES.replace(", rate=Rate(average=2)", ""))).stdout
-    assert "unproved: the monthly cost rests on these assumptions\nassumed: of_owner declares no rate" in guessed
-    assert "unproved" not in run("price", design(tmp_path, NOTES)).stdout
+    assert "the monthly cost depends on these assumptions:\n- of_owner declares no rate" in guessed
+    assert "assumptions" not in run("price", design(tmp_path, NOTES)).stdout
 
 
 def as_json(path: str, *options: str) -> dict[str, Any]:
@@ -127,6 +127,26 @@ def test_json_contains_costs_units_and_assumptions(tmp_path: Path) -> None:
     assert (note["read_units"], note["calls"]) == (0.5, 10 * 730 * 3600)
     tables = sum(table["monthly_cost"] for table in report["tables"])
     assert tables + report["free_storage"] == pytest.approx(report["monthly_cost"])
+
+
+def test_one_sum_of_all_parts_is_printed(tmp_path: Path) -> None:
+    path = design(tmp_path, NOTES.replace("count=1_000", "count=900_000_000"))
+    text = " ".join(run("price", path).stdout.split())
+    pattern = r"requests \$(\S+) \+ storage \$(\S+) \+ point-in-time recovery \$(\S+) - free storage \$(\S+) = \$(\S+)"
+    match = re.search(pattern, text)
+    assert match is not None
+    requests, storage, recovery, free, total = map(dollars, match.groups())
+    assert requests + storage + recovery - free == pytest.approx(total, abs=0.03)
+    assert total == pytest.approx(as_json(path)["monthly_cost"], abs=0.005)
+
+
+def test_only_unverified_prices_that_the_estimate_uses_are_listed(tmp_path: Path) -> None:
+    assert as_json(design(tmp_path, NOTES))["unverified_prices"] == []
+    assert "not compared" not in run("price", design(tmp_path, NOTES)).stdout
+    rare = NOTES.replace('pk="', 'table_class="STANDARD_INFREQUENT_ACCESS", pk="', 1)
+    path = design(tmp_path, rare)
+    assert as_json(path)["unverified_prices"] == ["write_unit_hour_ia", "read_unit_hour_ia"]
+    assert "write_unit_hour_ia" in run("price", path).stdout
 
 
 def test_ten_times_the_load_costs_ten_times_the_requests(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def _json(estimate: Estimate, load: Load) -> dict[str, object]:
         ],
         "assumptions": list(estimate.guesses),
         "unproved": bool(estimate.guesses),
-        "unverified_prices": [name for name, price in book.prices.items() if not price.verified],
+        "unverified_prices": list(estimate.unverified),
     }
 
 
@@ -208,16 +208,11 @@ def _text(estimate: Estimate) -> str:
     from keyplan.cost.figures import wrapped  # noqa: PLC0415
 
     book = estimate.book
-    notes = [_comparison(table) for table in estimate.tables]
-    if estimate.point_in_time:
-        notes.append(f"point-in-time recovery adds {_money(estimate.point_in_time)}")
-    if estimate.free_storage:
-        notes.append(f"the free tier of storage saves {_money(estimate.free_storage)}")
+    notes = [_sum(estimate), *(_comparison(table) for table in estimate.tables)]
     if estimate.guesses:
-        notes.append("unproved: the monthly cost rests on these assumptions")
-    notes += [f"assumed: {guess}" for guess in estimate.guesses]
-    unverified = [name for name, price in book.prices.items() if not price.verified]
-    notes.append(f"not verified against the price list: {', '.join(unverified) or 'none'}")
+        notes += ["the monthly cost depends on these assumptions:", *(f"- {guess}" for guess in estimate.guesses)]
+    if estimate.unverified:
+        notes.append(f"prices that were not compared with the AWS price list: {', '.join(estimate.unverified)}")
     prices = f"{book.region}, prices of {book.dated} (730 hours, decimal gigabytes)"
     return "\n\n".join((
         wrapped(f"{estimate.design}: {_money(estimate.total)} per month, {prices}"),
@@ -263,14 +258,37 @@ def _tables(estimate: Estimate) -> str:
     return f"Tables and indexes\n{figure_table(head, rows)}"
 
 
+def _sum(estimate: Estimate) -> str:
+    """Format the parts of the monthly cost, and their sum."""
+    parts = {
+        "requests": sum(table.requests for table in estimate.tables),
+        "storage": sum(table.storage for table in estimate.tables),
+        "point-in-time recovery": estimate.point_in_time,
+    }
+    text = " + ".join(f"{name} {_money(amount)}" for name, amount in parts.items() if amount or name == "requests")
+    if estimate.free_storage:
+        text += f" - free storage {_money(estimate.free_storage)}"
+    rounded = sum(round(amount, 2) for amount in (*parts.values(), -estimate.free_storage))
+    note = "" if round(rounded, 2) == round(estimate.total, 2) else " (the parts are rounded)"
+    return f"{text} = {_money(estimate.total)}{note}"
+
+
 def _comparison(table: TableCost) -> str:
+    """Format the difference between the cost of a table and its cost with other settings."""
     on_demand = sum(part.on_demand for part in table.parts)
     provisioned = sum(part.provisioned for part in table.parts)
-    return (
-        f"{table.name}: on demand {_money(on_demand)}, provisioned for the peak {_money(provisioned)},"
-        f" Standard-IA {_money(table.requests_ia + table.storage_ia)} against"
-        f" {_money(on_demand + table.storage)} (requests and storage)"
-    )
+    if table.billing == "on demand":
+        options = {"capacity provisioned for the peak": provisioned - on_demand}
+    else:
+        options = {"on-demand capacity": on_demand - provisioned}
+    if table.table_class == "STANDARD":
+        options["Standard-IA on demand"] = table.requests_ia + table.storage_ia - table.requests - table.storage
+    differences = ", ".join(f"{name} {_difference(amount)}" for name, amount in options.items())
+    return f"{table.name}, alternatives: {differences}"
+
+
+def _difference(amount: float) -> str:
+    return f"costs {_money(abs(amount))} {'less' if amount < 0 else 'more'}"
 
 
 def _money(amount: float) -> str:

@@ -23,6 +23,8 @@ from keyplan.design.schema import Index, TableClass
 from keyplan.design.workload import Provisioned, Rate
 
 SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600
+_COMPARED_PRICES: Final = ("read_unit", "write_unit", "storage_gb_month")
+"""The prices that are compared between table classes."""
 TARGET_USE = 0.7
 """The target utilization of auto scaling, as a share of the provisioned capacity."""
 
@@ -94,6 +96,7 @@ class TableCost:
     name: str
     billing: str
     """The table's billing mode: "on demand" or "provisioned"."""
+    table_class: TableClass
     parts: tuple[PartCost, ...]
     point_in_time: float
     storage_ia: float
@@ -140,6 +143,17 @@ class Estimate:
     def point_in_time(self) -> float:
         """Return the monthly cost of point-in-time recovery for all tables that declare it."""
         return sum(table.point_in_time for table in self.tables)
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """Return the names of the prices used in this estimate that were not verified against the AWS price list."""
+        used = {f"{name}{suffix}" for name in _COMPARED_PRICES for suffix in ("", "_ia")}
+        for table in self.tables:
+            suffix = "" if table.table_class == "STANDARD" else "_ia"
+            used |= {f"read_unit_hour{suffix}", f"write_unit_hour{suffix}"}
+        if self.point_in_time:
+            used.add("point_in_time_gb_month")
+        return tuple(name for name, price in self.book.prices.items() if name in used and not price.verified)
 
     @property
     def total(self) -> float:
@@ -201,9 +215,15 @@ def _table_cost(design: Design, table: Table, book: PriceBook, load: Load) -> Ta
     requests_ia = sum(
         part.read * seconds * book["read_unit_ia"] + part.write * seconds * book["write_unit_ia"] for part in parts
     )
-    billing = "provisioned" if schema.provisioned else "on demand"
+    billing, table_class = "provisioned" if schema.provisioned else "on demand", schema.table_class
     return TableCost(
-        table.name, billing, parts, recovery_cost, stored_bytes / GB * book["storage_gb_month_ia"], requests_ia
+        table.name,
+        billing,
+        table_class,
+        parts,
+        recovery_cost,
+        stored_bytes / GB * book["storage_gb_month_ia"],
+        requests_ia,
     )
 
 
