@@ -57,7 +57,8 @@ def _finding_text(finding: Finding, *similar: Finding) -> str:
     """
     lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show_place(finding.place)]
     if finding.other is not None:
-        lines += ["conflicts with" if _conflicts(finding) else "see also", show_place(finding.other)]
+        lines += ["conflicts with" if _conflicts(finding) else "see also"]
+        lines.append(show_place(finding.other, with_definition=True))
     lines.append(f"fix: {finding.fix}")
     if finding.alike:
         lines.append("likewise")

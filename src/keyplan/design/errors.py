@@ -133,16 +133,42 @@ def function_place(function: Callable[..., Any]) -> Place:
     return Place(code.co_filename, code.co_firstlineno, f"def {function.__name__}")
 
 
-def show_place(place: Place) -> str:
-    """Format a source location as compilers do: file and line, the source text, and a caret."""
+def show_place(place: Place, *, with_definition: bool = False) -> str:
+    """Format a source location as compilers do: file and line, the source text, and a caret.
+
+    If `with_definition` is True and the location is in a decorator, the line with the name of the decorated class or
+    function follows.
+    """
     number, source, column, width = _find_text(place)
     if not source:
         return f"  --> {place}"
-    margin = " " * len(str(number))
-    lines = [f" {margin}--> {place.display_path}:{number}", f" {margin} |", f" {number} | {source}"]
+    definition = _definition(place, number) if with_definition else None
+    digits = len(str(number if definition is None else definition[0]))
+    margin = " " * digits
+    lines = [f" {margin}--> {place.display_path}:{number}", f" {margin} |", f" {number:>{digits}} | {source}"]
     before = "".join("\t" if character == "\t" else " " for character in source[:column])
     lines.append(f" {margin} | {before}{'^' * max(1, width)}")
+    if definition is not None:
+        lines.append(f" {definition[0]} | {definition[1]}")
     return "\n".join(lines)
+
+
+def _definition(place: Place, number: int) -> tuple[int, str] | None:
+    """Return the number and text of the line that names the decorated class or function, or None if line `number` is
+    not in a decorator.
+    """
+    span = place.call_site.span() if place.call_site is not None else None
+    if span is None or number > span[1] or not _line(place.file, span[0]).lstrip().startswith("@"):
+        return None
+    definitions = ("class ", "def ", "async def ")
+    return next(
+        (
+            (line, source)
+            for line, source, *_ in _decorated(place.file, span[0], span[1])
+            if source.lstrip().startswith(definitions)
+        ),
+        None,
+    )
 
 
 def _find_text(place: Place) -> tuple[int, str, int, int]:

@@ -225,6 +225,24 @@ def test_a_caret_counts_characters_and_keeps_tabs(tmp_path: Path) -> None:
     assert "\t" in lines[-1]
 
 
+def test_a_place_in_a_decorator_can_show_the_class(tmp_path: Path) -> None:
+    path = tmp_path / "shop.py"
+    blank = "\n" * 4
+    path.write_text(
+        f'from keyplan import *\n{blank}shop = Table("shop", pk="PK")\n\n'
+        '@shop.entity(\n    key=key("ORDER#{number}"),\n    version="version",\n)\n'
+        "class Order(Entity):\n    number: int\n    version: int = 0\n"
+    )
+    (order,) = Design.load(str(path)).tables[0].entities
+    for place in (order.place, order.place.at("version")):
+        plain, complete = show_place(place).splitlines(), show_place(place, with_definition=True).splitlines()
+        assert complete[-1] == " 12 | class Order(Entity):"
+        assert [line.strip() for line in complete[:-1]] == [line.strip() for line in plain]
+    assert show_place(order.place, with_definition=True).splitlines()[2] == "  8 | @shop.entity("
+    in_class = order.place.at("number: int")
+    assert show_place(in_class, with_definition=True) == show_place(in_class)
+
+
 def test_a_name_is_not_found_inside_a_longer_name(tmp_path: Path) -> None:
     path = tmp_path / "text.py"
     path.write_text("user_id = 1\nid = user_id\n")

@@ -341,6 +341,20 @@ def test_options_are_part_of_the_plan() -> None:
     assert (some_things.plan.operation, some_things.plan.walk is not None) == ("BatchGetItem", True)
 
 
+def test_a_note_about_expiry_needs_an_entity_that_expires() -> None:
+    table = Table("shop", pk="PK", ttl="until")
+
+    @table.entity(key=key("ORDER#{number}"))
+    class Order(Entity):
+        number: int
+
+    @table.get(Order, consistent=True)
+    def order(number: int) -> ItemKey:
+        return item(number=number)
+
+    assert order.plan.notes == ()
+
+
 def test_notes_name_attributes_that_an_index_does_not_project() -> None:
     assert "by_owner does not hold note, until of Thing: they come back as their defaults" in things.plan.notes
     assert "by_owner does not hold until: expired items of Thing come back until deleted" in things.plan.notes

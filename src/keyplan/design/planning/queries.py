@@ -336,6 +336,6 @@ def read_notes(draft: Plan, index: Index | None) -> tuple[str, ...]:
         notes.append("an eventually consistent read: a write of the last second may not show")
     if draft.hydrated:
         notes.append("items are read after their index entries: one that changed in between is returned as it is then")
-    if draft.schema.ttl is not None and draft.expired == "drop":
+    if draft.expired == "drop" and any(entity.expiry_attribute is not None for entity in draft.entities):
         notes.append(f"items whose {draft.schema.ttl} has passed are left out; the service deletes them days later")
     return tuple(notes)

@@ -9,6 +9,7 @@ from keyplan.check.relations import always_expires
 from keyplan.check.rule import design_rule
 from keyplan.check.subject import Subject
 from keyplan.cost.prices import GB
+from keyplan.design.declaring.tables import Table
 
 _MANY_ITEMS = 100_000
 
@@ -29,20 +30,21 @@ def no_point_in_time_recovery(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Point-in-time backups for DynamoDB".
     """
     for table, cost in zip(subject.tables, subject.estimate.tables, strict=True):
-        permanent_items = [
+        permanent_items = sum(
             entity.volume.count for entity in table.entities if entity.volume is not None and not always_expires(entity)
-        ]
-        if table.schema.point_in_time_recovery or sum(permanent_items) < _MANY_ITEMS:
+        )
+        if table.schema.point_in_time_recovery or permanent_items < _MANY_ITEMS:
             continue
+        items = _items_text(table)
         price = cost.recovered_bytes / GB * subject.book["point_in_time_gb_month"]
         yield no_point_in_time_recovery.finding(
             table.name,
-            f"a wrong deployment can delete the {sum(permanent_items):,} items of table {table.name}: it has no"
+            f"a wrong deployment can delete {items}: it has no"
             f" point-in-time recovery, which costs ${price:,.2f} per month (prices of"
             f" {subject.book.region}, {subject.book.dated})",
             "declare point_in_time_recovery=True",
             table.schema.place,
-            item=f"the {sum(permanent_items):,} items of table {table.name}",
+            item=items,
         )
 
 
@@ -61,12 +63,21 @@ def no_deletion_protection(subject: Subject) -> Iterator[Finding]:
     Source: developer guide, "Using deletion protection to protect your table".
     """
     for table in subject.tables:
-        items = sum(entity.volume.count for entity in table.entities if entity.volume is not None)
-        if items >= _MANY_ITEMS and not table.schema.deletion_protection:
+        if _items_of(table) >= _MANY_ITEMS and not table.schema.deletion_protection:
+            items = _items_text(table)
             yield no_deletion_protection.finding(
                 table.name,
-                f"one DeleteTable call deletes the {items:,} items of table {table.name}",
+                f"one DeleteTable call deletes {items}",
                 "declare deletion_protection=True",
                 table.schema.place,
-                item=f"the {items:,} items of table {table.name}",
+                item=items,
             )
+
+
+def _items_of(table: Table) -> int:
+    """Return the declared number of items in a table."""
+    return sum(entity.volume.count for entity in table.entities if entity.volume is not None)
+
+
+def _items_text(table: Table) -> str:
+    return f"the {_items_of(table):,} items of table {table.name}"
