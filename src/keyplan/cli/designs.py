@@ -55,7 +55,7 @@ def command_name() -> str:
 
 
 def refusal(text: str, *, code: int = 2) -> typer.Exit:
-    """Print why a command cannot continue, and return the exception to raise. `code` is the exit code that it sets."""
+    """Print why a command cannot continue, and return the exception to raise. `code` is the exit code."""
     typer.echo(text, err=True)
     return typer.Exit(code)
 

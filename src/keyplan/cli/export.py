@@ -88,8 +88,7 @@ def _resources(
 ) -> tuple[Design, list[TableResource]]:
     """Return a design and its tables. Exit with 1 if a table cannot be created as it is declared.
 
-    `extra_faults` returns additional faults in the tables, which also prevent the export. Exit with 2 if the table
-    names with `prefix` are invalid.
+    `extra_faults` returns further faults that prevent the export. Exit with 2 if `prefix` makes a table name invalid.
     """
     from keyplan.cli.designs import load  # noqa: PLC0415 - as above
     from keyplan.export.resources import is_prefix, obstacles, resources  # noqa: PLC0415

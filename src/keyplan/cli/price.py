@@ -93,7 +93,9 @@ def price(
 
 
 def _factor(option: str, text: str) -> float:
-    """Parse a factor, which is the value of the option `option`. Raises ValueError if it is invalid."""
+    """Parse the value of an option that is a factor. `option` is the name of the option. Raises ValueError if the value
+    is invalid.
+    """
     try:
         factor = float(text.removesuffix("x"))
     except ValueError:

@@ -116,5 +116,5 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def _print_line(line: str) -> None:
-    """Print a line with the name of the command. Indented lines are commands to copy, and are printed without it."""
+    """Print a line after the name of the command. An indented line is a command to copy, and is printed unchanged."""
     typer.echo(line if line.startswith("  ") else f"keyplan serve: {line}")

@@ -395,7 +395,7 @@ class AsyncConnection:
         """Read items by key from one or more tables, and return them in the order of the calls. Missing items are None.
 
         One request is sent for every 100 items. If one read of a table is strongly consistent, all reads of that table
-        are. The items are not read at the same point in time.
+        are strongly consistent. The items are not read at the same point in time.
         """
         return await self._drive(batch_get_calls(self.context, calls))
 

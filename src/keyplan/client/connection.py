@@ -147,7 +147,7 @@ def query_program(context: Context, terms: Sequence[Any], options: Mapping[str, 
 
 
 def pages_call(method: str, terms: Sequence[Any], options: Mapping[str, Any]) -> Call[Any]:
-    """Return the pattern call or ad-hoc query whose pages a method such as `iterate` reads.
+    """Return the pattern call or ad-hoc query that a method such as `iterate` reads page by page.
 
     `terms` contains either a pattern call, or the entities and key condition of an ad-hoc query. `options` are the
     options of the query. `method` is the name of the called method, for error messages.
@@ -665,7 +665,7 @@ class Connection:
         """Read items by key from one or more tables, and return them in the order of the calls. Missing items are None.
 
         One request is sent for every 100 items. If one read of a table is strongly consistent, all reads of that table
-        are. The items are not read at the same point in time.
+        are strongly consistent. The items are not read at the same point in time.
         """
         return self._drive(batch_get_calls(self.context, calls))
 

@@ -158,8 +158,8 @@ class PageOptions:
             raise TypeError(f"{call_text} expects unreadable as a function, got {value_text}")
 
     def with_defaults_of(self, plan: Plan) -> PageOptions:
-        """Return these options. A limit or page size that is not set is replaced by the one declared for the plan's
-        pattern.
+        """Return a copy of these options. An unset limit or page size gets the value that the pattern of `plan`
+        declares.
         """
         if plan.limit is None and plan.page_size is None:
             return self

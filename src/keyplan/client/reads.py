@@ -99,9 +99,9 @@ def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pro
 
 
 def members_of(plans: Sequence[Plan]) -> Request:
-    """Return the parameters that a BatchGetItem request contains for one table, except the keys.
+    """Return the parameters for one table in a BatchGetItem request, without its keys.
 
-    A projection is included only if there is a single plan.
+    The parameters contain a projection only if a single plan reads the table.
     """
     members: Request = {"ConsistentRead": True} if any(plan.consistent for plan in plans) else {}
     return members | get_request(plans[0]).projection if len(plans) == 1 else members

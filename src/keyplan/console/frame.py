@@ -79,10 +79,10 @@ class Frame:
     ) -> None:
         """Prepare the pages of the console, or of one of its designs.
 
-        `load` is the recorded load, if it is already recorded. `designs` contains the designs with their own pages, and
-        `against` contains other versions of `design`. `overview` returns the systems for the home page. `depth` is the
-        number of path segments between the console's root and these pages. `watched` is the design that is loaded again
-        when a file changes.
+        `load` is the recorded load of the database, if it is recorded elsewhere. `designs` contains the designs with
+        their own pages, and `against` contains other versions of `design`. `overview` returns the systems for the home
+        page. `depth` is the number of path segments between the console's root and these pages. `watched` is the design
+        that is loaded again when a file changes.
         """
         self.source, self.access, self.design = source, access, design
         self.designs, self.root_path = designs, "../" * depth

@@ -1,4 +1,4 @@
-"""The design that a console shows. It is loaded again when one of its files changes."""
+"""A design that is loaded again when one of its files changes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class WatchedDesign:
     def _load_design(self, before: _Stamps, loaded: LoadedDesign | None = None) -> None:
         """Load the design, unless `loaded` already contains it.
 
-        `before` contains the stamps of the files before the design is loaded, because a file may change in the process.
+        `before` contains the stamps of the files from before the design is loaded, because a file may change during
+        loading.
         """
         loaded = loaded or self._load()
         self.design: Design = loaded.design

@@ -324,8 +324,9 @@ _WALKS = {
     "BatchWriteItem": "one delete for each {}, up to 25 in a request",
     "Query": "one request for each {}, merged in order of the sort key",
 }
-"""Descriptions of the requests that a call sends if it receives several values of a field, by operation. {} is replaced
-with the name of the field.
+"""Descriptions of the requests that a call sends if it receives several values of a field, by operation.
+
+{} is replaced with the name of the field.
 """
 
 

@@ -186,8 +186,8 @@ def _statements(grants: Iterable[Grant]) -> list[PolicyStatement]:
 def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, tuple[Texts, ...]]]:
     """Yield each set of conditions with the partitions that are allowed under these conditions.
 
-    A set of conditions is omitted if all of its partitions are also allowed without conditions. The partitions for a
-    condition that requires a transaction also include the partitions that are allowed without conditions.
+    A set of conditions is omitted if all of its partitions are also allowed without conditions. If a condition requires
+    a transaction, partitions that are allowed without conditions are added, because a transaction can access them too.
     """
     unconditional = by_limits.get(Limits(), {})
     for limits, texts in by_limits.items():

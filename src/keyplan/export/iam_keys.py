@@ -125,7 +125,7 @@ def _of_source(source: Source) -> Origin:
 
 @dataclass
 class _Text:
-    """Converter of one partition key attribute to text for an IAM condition."""
+    """Converts one partition key attribute to text for an IAM condition."""
 
     bindings: Bindings
     origin: Callable[[str], Origin]

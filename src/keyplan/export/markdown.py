@@ -35,7 +35,7 @@ def document(design: Design, findings: Sequence[Finding], month: Estimate) -> st
 
 
 def introduction(design: Design) -> Iterator[str]:
-    """Yield the heading with the name of the design and, if it has one, its docstring."""
+    """Yield the heading with the name of the design, and the docstring of the design if it has one."""
     yield f"# {design.name}"
     if design.doc:
         yield design.doc

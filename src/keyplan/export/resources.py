@@ -56,9 +56,9 @@ class TableResource:
 
 
 def resources(tables: Sequence[Table], prefix: str = "") -> list[TableResource]:
-    """Return the resources for tables, in the same order.
+    """Return the resources for tables, in the order of the tables.
 
-    Raises DesignError if the declaration of a table has a fault that prevents its creation.
+    Raises DesignError if the declaration of a table has a fault that prevents the table's creation.
     """
     for fault in obstacles(tables):
         raise fault.error()

@@ -108,10 +108,10 @@ def _index(index: Node, replica_indexes: dict[str, Node], resource: Node, gaps: 
 def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) -> dict[str, Any]:
     """Return the read and write capacity of a table or index.
 
-    The read capacity is taken from the first node in `reads` that declares it, and the write capacity from the first
-    such node in `writes`. Callers list the nodes of a replica before those for all replicas, and the node of an index
-    before that of the table. If capacity scales automatically, the initial capacity is returned, and a sentence is
-    appended to `gaps`.
+    The read capacity is taken from the first node in `reads` that declares a read capacity, and the write capacity from
+    the first node in `writes` that declares a write capacity. Callers list the nodes of a replica before those for all
+    replicas, and the node of an index before that of the table. If capacity scales automatically, the initial capacity
+    is returned, and a sentence is appended to `gaps`.
     """
     throughput = {}
     for kind, nodes in (("Read", reads), ("Write", writes)):

@@ -48,7 +48,7 @@ def describe_table(documents: Sequence[Document]) -> ImportSource:
 
 
 def _add_response(document: Document, tables: list[tuple[Node, dict[str, Any]]]) -> None:
-    """Add the table that a response describes to `tables`. If it describes only settings, add them to the
+    """Add the table that a response describes to `tables`. If the response contains only settings, add these to the
     last table.
     """
     table = document.member("Table") or document.member("TableDescription") or document.value

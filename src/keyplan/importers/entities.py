@@ -383,10 +383,11 @@ class _Planner:
 
     def _index_condition(self, in_index: Sequence[bool], key_fields: set[str]) -> str | None:
         """Return a condition that is true for exactly the sample items in an index, or None if no field distinguishes
-        them.
+        these items from the others.
 
         `in_index` contains, for each sample item, whether it is in the index. `key_fields` are the fields in the index
-        key. If one of them exists only in these items, another condition is not needed, and "" is returned.
+        key. If one of these fields has a value only in the items in the index, no further condition is needed, and ""
+        is returned.
         """
         fields = self._entity.fields
         if any([text is not None for text in fields[name].column] == list(in_index) for name in key_fields):

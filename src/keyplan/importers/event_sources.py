@@ -172,8 +172,8 @@ def _destination(settings: Node) -> str | None:
 def _change_types(settings: Node, gaps: list[str]) -> tuple[str, ...]:
     """Return the change types that pass the filters of an event source.
 
-    Filter conditions on anything but the change type are not imported. If a filter has such conditions, a sentence is
-    added to `gaps`.
+    Only filter conditions on the change type are imported. If a filter has other conditions, a sentence is added to
+    `gaps`.
     """
     all_types = tuple(event for events in _EVENTS.values() for event in events)
     criteria = settings.get("FilterCriteria")

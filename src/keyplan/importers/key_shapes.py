@@ -184,8 +184,10 @@ _Signature = tuple[tuple[str, ...], ...]
 
 
 def item_kinds(samples: Sequence[Item], key: Sequence[str]) -> list[ItemKind]:
-    """Group sample items by the form of their keys and, if an attribute contains the kind of an item, also by this
-    kind.
+    """Group sample items by kind.
+
+    Items of the same kind have keys of the same form. If an attribute contains the kind of an item, items of the same
+    kind also have the same value in this attribute.
     """
     constants = [_constants(samples, attribute, key) for attribute in key]
     names = _kind_names(samples, key)

@@ -205,7 +205,7 @@ def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTabl
 def _other_indexes(table: Node) -> Iterator[str]:
     """Yield a sentence for each index that is neither a global nor a local secondary index.
 
-    The table's AttributeDefinitions also contain the key attributes of such indexes, but do not mark them as such.
+    The key attributes of these indexes are also in the table's AttributeDefinitions, but cannot be identified there.
 
     Source: CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement".
     """

@@ -70,9 +70,7 @@ class KeyTest:
 
 @dataclass(frozen=True, eq=False)
 class ReadMeaning:
-    """The rules that determine which stored items a read pattern should return, derived from the pattern's
-    declaration.
-    """
+    """The rules for which stored items a read pattern should return, derived from the pattern's declaration."""
 
     plan: Plan
     key_tests: tuple[KeyTest, ...]
@@ -201,7 +199,7 @@ def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
-    """Return the rules that determine which stored items a read pattern should return. Results are cached."""
+    """Return the rules for which stored items a read pattern should return. Results are cached."""
     plan = pattern.plan
     terms = pattern._terms
     if not isinstance(terms, KeyCondition):

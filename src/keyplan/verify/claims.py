@@ -54,7 +54,7 @@ class MeasuredPattern:
     pages: float
     """The number of consecutive 1 MB requests that a call makes for the declared item counts."""
     assumed: tuple[str, ...] = ()
-    """The assumptions behind these figures about numbers that the design does not declare."""
+    """The assumptions that these figures make about numbers that the design does not declare."""
 
 
 def judge(claim: Claim, figures: MeasuredPattern) -> ClaimResult:

@@ -102,7 +102,7 @@ class EntityGenerator:
     def _build(self, number: int, attempt: int) -> Entity:
         """Generate the entity object with this number.
 
-        The first attempt uses the key to which other entities refer. Later attempts use values beyond the declared
+        The first attempt uses the key that other entities refer to. Later attempts use values beyond the declared
         number of values, because all keys with declared values may already exist.
         """
         if self._examples:

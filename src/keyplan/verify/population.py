@@ -112,8 +112,7 @@ def _implied_count(spec: EntitySpec, design: Design) -> int | None:
 
 
 def _with_referenced_counts(amounts_by_entity: dict[EntitySpec, Amount]) -> dict[EntitySpec, Amount]:
-    """Adjust the item counts that the design does not declare to the references between entities, and return all
-    counts.
+    """Derive undeclared item counts from the references between entities, and return all counts.
 
     For example, if 500 distinct values of user_id are generated for other entities, 500 users are generated. This
     applies only to entities whose key consists of a single field.
@@ -305,8 +304,8 @@ class References:
         return matching_keys or target.grouped_by(None).get(None, [])
 
     def _fixed_field(self, target: Keys) -> str | None:
-        """Return the field whose value in the item must not change when a key of `target` is chosen, or None if any key
-        can be chosen.
+        """Return the field that must keep its value when an item gets a key of `target`, or None if any key can be
+        chosen.
 
         This is the first key field with declared shares of values. If none exists, it is the last key field, provided
         that its number of values is declared.
@@ -439,8 +438,8 @@ class _Alignment:
         return True
 
     def _literal(self, placeholder: BoundPlaceholder, text: str) -> AlignedPart | None:
-        """Return the field of a placeholder with the literal characters at its position in the key, or None if the key
-        has no characters there.
+        """Return a placeholder's field with the literal characters at the same position of the key. Return None if the
+        key has no characters there.
 
         The characters end at the delimiter that follows the placeholder in the template.
         """

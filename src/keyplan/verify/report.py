@@ -34,7 +34,9 @@ class TableResult:
 
     name: str
     loaded: tuple[tuple[str, int, int | None], ...]
-    """The name of each entity, the number of its loaded items, and their declared number or None."""
+    """The name of each entity, the number of its loaded items, and the number that the design declares (None if not
+    declared).
+    """
     problems: tuple[Discrepancy, ...] = ()
 
 

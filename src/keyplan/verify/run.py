@@ -193,7 +193,7 @@ def verify(
 
     `items` is the approximate total number of items to generate. The same `seed` generates the same items and calls.
     `pattern` is the name of the only pattern to run, and KeyError is raised if it is unknown. `book` contains the
-    prices with which claims are compared. The default is the newest prices included with keyplan. `progress` is called
+    prices for checking claims about costs. The default is the newest prices included with keyplan. `progress` is called
     while items are loaded. `running` is called before each call with the name of the pattern, the number of calls made
     and the total number of calls. After `seconds`, loading stops and no more calls are started. Patterns that were not
     called are reported as not run, and the report's `incomplete` lists them.

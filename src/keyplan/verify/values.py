@@ -351,9 +351,9 @@ def _holder(annotation: Any, marks: Sequence[Any]) -> type[BaseModel]:
 def checked_choice(
     chance: Random, annotation: Any, metadata: Sequence[Any], examples: Sequence[Any], label: str
 ) -> MakeValue:
-    """Return a function that returns one of the examples of a field or type at random.
+    """Return a function that chooses one of the examples of a field or type at random.
 
-    The examples are first validated against the type. Raises SampleError if one of them is invalid. `label` is the
+    The examples are first validated against the type. Raises SampleError if an example is invalid. `label` is the
     description of the field in the error message.
     """
     holder = _holder(annotation, metadata)

@@ -118,8 +118,8 @@ def plain_value(value: Mapping[str, Any]) -> str:
 def read_plain(text: str, known_attributes: Mapping[str, Any] | None = None) -> Item:
     """Parse an item in plain JSON. Raises DocumentError if the text is not a valid item.
 
-    `known_attributes` contains the attribute values of the stored item. Arrays and strings are converted to sets and
-    binary values where the stored item has these types.
+    `known_attributes` contains the attribute values of the stored item. An array or string is converted to a set or
+    binary value if the stored attribute has this type.
     """
     return {
         name: _from_plain(value, (known_attributes or {}).get(name), name)

@@ -67,10 +67,10 @@ def routes(console: Frame) -> list[Route]:
 
 
 def parse_items(text: str, text_format: str, facts: TableFacts) -> list[Item]:
-    """Parse the items in a text of the format `text_format`. `facts` describes the table into which they are imported.
+    """Parse the items in a text of the format `text_format`. `facts` describes the table for the items.
 
-    Raises DocumentError for an invalid item, with its position. Also raises it if the text contains no items or too
-    many.
+    Raises DocumentError for an invalid item, with its position in the text. Also raises DocumentError if the text
+    contains too many items or none.
     """
     items = list(_csv_items(text, facts)) if text_format == "csv" else read_items(text)
     if not items:

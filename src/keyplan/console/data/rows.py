@@ -102,7 +102,7 @@ def groups_of(
 def row_of(item: Mapping[str, Any], columns: Columns, facts: TableFacts | None) -> Row:
     """Return an item as a row.
 
-    `facts` describes the item's table. If it is None, the row does not link to the page of the item.
+    `facts` describes the item's table. If `facts` is None, the row does not link to the page of the item.
     """
     key = None if facts is None else key_of(item, facts.keys)
     return Row(

@@ -42,7 +42,7 @@ class Verification:
     """
 
     def __init__(self, design: Design, book: PriceBook, run: Callable[..., VerificationReport] = verify) -> None:
-        """Create a verification. `run` performs it, and can be replaced in tests. `book` contains the prices to use."""
+        """Create a verification that uses the prices in `book`. `run` is the function that verifies the design."""
         self._design, self._book, self._run = design, book, run
         self._lock = threading.Lock()
         self._stop_requested = threading.Event()

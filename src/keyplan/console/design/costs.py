@@ -35,7 +35,7 @@ class WhatIf:
     items: float = 1.0
     size: float = 1.0
     rates: tuple[tuple[str, float], ...] = ()
-    """The name and the chosen rate of each pattern whose rate is changed.
+    """The name of each pattern whose rate is changed, and a number for the new rate.
 
     The number is a factor for the declared rate. For a pattern without a declared rate, it is the number of calls per
     second.
@@ -116,7 +116,7 @@ class Costs:
     def rates(self) -> list[RateChoice]:
         """Return the form field for the rate of each pattern.
 
-        The patterns that are most expensive at their declared rates come first.
+        The patterns are sorted by their cost at the declared rates, the most expensive first.
         """
         total = sum(cost.requests for cost in self.month.patterns) or 1.0
         prices = {cost.name: cost.requests for cost in self.month.patterns}

@@ -85,7 +85,7 @@ class PatternBox:
     """The operation of the pattern, such as Query."""
     is_read: bool
     links: tuple[RowId, ...]
-    """The rows that are connected to the pattern's box by lines, because the pattern reads or writes them."""
+    """The rows that the pattern reads or writes. Lines connect them to the pattern's box."""
     touches: frozenset[RowId]
     """The rows in `links`, and the rows for index entries that the pattern's writes change."""
     severity: str = ""
@@ -216,10 +216,10 @@ def _is_in(spec: EntitySpec, index: str) -> bool:
 
 
 def merge_panels(old: Sequence[Panel], new: Sequence[Panel], changes: Iterable[DesignChange] = ()) -> list[Panel]:
-    """Return the panels of both versions of a design, combined and with all differences marked.
+    """Combine the panels of two versions of a design, and mark all differences.
 
-    `changes` are the changes between the two versions. They also determine which patterns and entities are marked
-    because of differences that the picture does not show, such as changed fields.
+    `changes` are the changes between the two versions. Patterns and entities are also marked for changes that the
+    picture does not show, such as changed fields.
     """
     changed_subjects = {
         ("pattern" if "pattern" in change.facts else change.table, change.subject)

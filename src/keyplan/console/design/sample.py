@@ -25,9 +25,7 @@ _DAY_S: Final = 86_400
 
 
 class Sample:
-    """Generated items for a design. Links to the items remain valid for a day, because the same items are generated all
-    day.
-    """
+    """Generated items for a design. The same items are generated throughout a day, so links to them work all day."""
 
     def __init__(self, design: Design, now_s: float, items: int = ITEMS) -> None:
         """Generate about `items` items. `now_s` is the current time in seconds since 1970.

@@ -1,8 +1,8 @@
 """Matches requests with declared patterns by operation, table and index, form of the key, and expressions.
 
 A request from any program is compared with the plans of the design's patterns. If several patterns can produce the
-request, the pattern is chosen whose condition, filter and changes are most similar to those of the request. If several
-are equally similar, the one that is declared first is chosen.
+request, the chosen pattern is the one with the most similar condition, filter and changes. If several patterns are
+equally similar, the first declared pattern is chosen.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ class _Candidate:
 
     @cached_property
     def specificity(self) -> int:
-        """Return the number of literal characters in the key. Of otherwise equal plans, the one with the highest number
-        is chosen.
+        """Return the number of literal characters in the key. If plans are otherwise equal, the plan with the highest
+        number is chosen.
         """
         plan = self.plan
         if plan.key is not None:
@@ -190,7 +190,8 @@ class _Candidate:
         return {_MEMBERS[kind]: frozenset(_WORD.findall(text)) for kind, text in expressions(self.plan)}
 
     def score(self, access: ItemAccess) -> int | None:
-        """Return a score for the similarity of a request's expressions to those of the plan.
+        """Return how similar a request's expressions are to the expressions of the plan. A higher score is more
+        similar.
 
         Return None if the plan cannot produce the expressions.
         """

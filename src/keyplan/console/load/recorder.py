@@ -148,7 +148,7 @@ class KeyUse(NamedTuple):
     units: float
     requests: int
     excess: float
-    """The maximum number of these units that may belong to other keys."""
+    """The maximum number of the counted units that may belong to other keys."""
 
 
 class _TopKeys:
@@ -309,7 +309,7 @@ class LoadRecorder:
                 top.add(resource, key, units * weight, weight)
 
     def add_counts(self, entries: Mapping[Name, LoadCounts]) -> None:
-        """Add counts to those of several names. `entries` contains the counts to add, by name."""
+        """Add counts that were collected elsewhere. `entries` contains the counts to add, by name."""
         now = self.clock.now()
         with self._lock:
             bucket = self._bucket(now)
@@ -332,7 +332,7 @@ class LoadRecorder:
     def add_undeclared_counts(self, summary: str, counts: LoadCounts, detail: str = "") -> None:
         """Add the counts of requests that match no declared pattern and have the short description `summary`.
 
-        `detail` is the description of one of them with its values.
+        `detail` describes one of these requests, including values.
         """
         now = self.clock.now()
         with self._lock:

@@ -40,9 +40,9 @@ class RecordedLoad:
     """The recorded load of a database, which all pages of a console share."""
 
     def __init__(self, source: Source, designs: Sequence[Design], engine: EngineLoad | None = None) -> None:
-        """Prepare the recording of the load of the source.
+        """Prepare recording the load of a database.
 
-        `engine` is an observer that already records it. If it is None and the source has an engine, an observer is
+        `engine` is an observer that already records the load. If it is None and `source` has an engine, an observer is
         created.
         """
         self.source = source
@@ -58,7 +58,7 @@ class RecordedLoad:
         self.set_designs(designs)
 
     def set_designs(self, designs: Sequence[Design]) -> None:
-        """Attribute later requests to the patterns of these designs, and no longer to those of the previous designs."""
+        """Match all later requests with the patterns of these designs instead of the previous designs."""
         self.designs = tuple(designs)
         self.matcher = Matcher(self.designs)
         self.__dict__.pop("prediction", None)
