@@ -155,10 +155,10 @@ def _parse_bindings(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _pattern_grants(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> Iterator[Grant]:
-    """Yield the permissions for patterns, and print notes on them.
+    """Yield the permissions for patterns, and print notes about them.
 
-    If `bindings` binds fields to attributes of the principal, a note lists the patterns that can nevertheless access
-    the partitions of every principal. Exit with 2 if no pattern uses a binding.
+    If `bindings` is not empty, a note lists the patterns that can still access the partitions of every principal. Exit
+    with 2 if a binding is not used by any pattern.
     """
     from keyplan.export.iam import of_pattern  # noqa: PLC0415 - as above
 

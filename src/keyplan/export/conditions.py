@@ -158,8 +158,10 @@ def failure(plan: Plan) -> str:
 
 
 def _condition_of(plan: Plan, *, has_version: bool = True) -> Condition | None:
-    """Return the condition of a write, or None. It includes the checks of expected field values. If `has_version` is
-    True, it also includes the check of the version.
+    """Return the condition of a write, including the checks of expected field values. Return None if the write has no
+    condition.
+
+    If `has_version` is True, the check of the version is also included.
     """
     expected_values = dict(plan.assumed)
     if has_version and plan.version is not None and plan.entity.version is not None:

@@ -32,7 +32,7 @@ _COLOURS = 6
 
 @dataclass(frozen=True)
 class _Section:
-    """A group of lines in the box of an entity. They describe either one index or the entity itself."""
+    """Lines of text in the box of an entity, which describe either one index or the entity itself."""
 
     index: Index | None
     lines: list[Line]

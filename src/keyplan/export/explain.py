@@ -52,7 +52,6 @@ def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Find
 
 
 def _findings_of(name: str, findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings whose subject is the pattern or consumer with this name."""
     return [
         similar_finding
         for finding in findings

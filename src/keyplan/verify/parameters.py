@@ -89,7 +89,7 @@ class Binding:
         self.attributes.update({name: dict(parts) for name, parts in other.attributes.items() if name != excluded})
 
     def knows_part_of(self, source: Param) -> bool:
-        """Return True if a value is set for a parameter or for an attribute of it."""
+        """Return True if a value is set for a parameter or for one of its attributes."""
         return source._name in self.arguments or source._name in self.attributes
 
     def find(self, source: Source) -> tuple[bool, Any]:

@@ -214,5 +214,4 @@ def stored_bytes(spec: EntitySpec, entity: Entity) -> int:
 
 
 def _average_element_bytes(stored: StoredField, value: Sequence[Any]) -> int:
-    """Return the average stored size of a list's elements, in bytes."""
     return normalise_item({"value": stored.encode(value)}, wire=False)[1] // len(value)

@@ -388,7 +388,6 @@ def _signature(access: ItemAccess) -> tuple[Any, ...]:
 
 
 def _changed_attributes(request: Request) -> frozenset[str]:
-    """Return the names of the attributes that an update changes."""
     text = request.get("UpdateExpression")
     if text is None:
         return frozenset(request.get("AttributeUpdates") or ())

@@ -154,7 +154,7 @@ class KeyUse(NamedTuple):
 class _TopKeys:
     """Counters for the most frequently used partition keys.
 
-    When the number of counters reaches twice the maximum `limit`, the smaller half of them is removed.
+    When the number of counters reaches twice the maximum `limit`, only the `limit` largest counters are kept.
     """
 
     def __init__(self, limit: int) -> None:
