@@ -99,7 +99,7 @@ def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pro
 
 
 def members_of(plans: Sequence[Plan]) -> Request:
-    """Return the parameters for one table in a BatchGetItem request, without its keys.
+    """Return the parameters for one table in a BatchGetItem request, without the keys to read.
 
     The parameters contain a projection only if a single plan reads the table.
     """

@@ -67,9 +67,7 @@ def _text(value: KeyValue) -> str:
 
 
 def _template_texts(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
-    """Yield the parts of a key template as text, up to the first field whose value is unknown. This field is not
-    included.
-    """
+    """Yield the parts of a key template as text. Stop before the first field whose value is unknown."""
     for part in _contained_parts(value, template):
         if not isinstance(part, BoundPlaceholder):
             yield part.text

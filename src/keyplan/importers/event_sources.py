@@ -189,9 +189,7 @@ def _change_types(settings: Node, gaps: list[str]) -> tuple[str, ...]:
 
 
 def _matched_events(pattern: str) -> tuple[tuple[str, ...], bool]:
-    """Return the change types that a filter pattern can match, and whether the pattern only has conditions on the
-    change type.
-    """
+    """Return the change types that a filter pattern can match, and whether it filters only by change type."""
     all_types = tuple(event for events in _EVENTS.values() for event in events)
     try:
         conditions = json.loads(pattern)

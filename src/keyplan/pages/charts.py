@@ -152,7 +152,7 @@ def _grid_line(left_edge: float, y: float, text: str) -> Markup:
 
 
 def _grid_step(span: float, digits: int) -> float:
-    """Return the distance between grid lines on an axis that covers `span`. At most five lines fit on the axis.
+    """Return the distance between grid lines that gives an axis of length `span` at most five lines.
 
     The distance is 1, 2 or 5 times a power of ten.
     """

@@ -268,7 +268,7 @@ def _labels(window: LoadWindow) -> list[str]:
 def _reporting(console: Frame) -> Callable[[Request], Any]:
     """Return the handler that accepts reports from programs.
 
-    It requires the console's token as a bearer token, but no session cookie.
+    A request must contain the console's token as a bearer token. It does not need a session cookie.
     """
 
     async def receive(request: Request) -> Response:
