@@ -33,7 +33,7 @@ PLATFORM: Final = "platform"
 
 MESSAGES_DEFAULT, MESSAGES_MAX = 10, 20
 MAX_SEQ: Final = 10**10 - 1
-"""Maximum sequence number of an event. Keys contain sequence numbers with a fixed number of digits."""
+"""Maximum sequence number of an event. In keys, sequence numbers are padded with zeros to ten digits."""
 NextCursor = Annotated[str | None, Query(alias="next", description="Cursor from the previous page.")]
 PageLimit = Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE, description="Maximum number of entries.")]
 
@@ -52,9 +52,7 @@ ServiceDependency = Annotated[Service, Depends(service_of)]
 
 
 def user_of(caller: Principal) -> str:
-    """Return the caller's user ID on the platform. Raises NotAllowedError if the subject of the token is not such an
-    ID.
-    """
+    """Return the caller's user ID on the platform. Raises NotAllowedError if the token's subject is not a user ID."""
     try:
         return checked_id(caller.subject, "the token's subject")
     except BadRequestError as error:
@@ -152,8 +150,8 @@ def _listed_body(entry: ListedThread) -> dict[str, Any]:
 
 
 def position_text(after: ThreadPosition | None) -> str | None:
-    """Return the position after a page of threads as text for the response field `next`, or None after the
-    last page.
+    """Convert the position after which the next page of threads starts to text for the response field `next`. Return
+    None if `after` is None, because then no next page exists.
     """
     return None if after is None else f"{after.latest_update_at_ms}-{after.key.item_id}-{after.key.participant_id}"
 
@@ -187,8 +185,8 @@ def messages(
 
 @router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
 def post(body: NewMessage, rights: Rights, service: ServiceDependency) -> dict[str, Any]:
-    """Store a message. If a request with the same uuid is repeated, the message is not stored again and the response is
-    the same.
+    """Store a message. If the thread already contains the message because the request was repeated with the same uuid,
+    the message is not stored again, and the response is the same.
     """
     return event_body(service.post(rights, str(body.uuid), body.text).event)
 

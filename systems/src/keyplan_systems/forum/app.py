@@ -38,12 +38,16 @@ TOTAL = "KEYPLAN_FORUM_CONNECTION_SECONDS"
 SOCKETS = "KEYPLAN_FORUM_SOCKETS"
 """Environment variable with the maximum number of WebSocket connections per user and process."""
 ACTIONS_VARIABLE = "KEYPLAN_FORUM_ACTION_LIMIT"
-"""Environment variable with the limit on the WebSocket actions of one user in each process."""
+"""Environment variable with the maximum number of WebSocket actions per user and process, in the format
+REQUESTS/SECONDS, or `off` for an unlimited number.
+"""
 KEY_FILE = "thread-tokens.pem"
-"""Name of the file with the key that signs thread tokens. It is used if the servers do not have a shared secret."""
+"""Name of the file with the key that signs thread tokens. The file is used only if the servers do not have a shared
+secret.
+"""
 TRANSFERRED_ENTRY_SECONDS = 7 * 24 * 3600
-"""Time in seconds for which entries stay in the outbox after they were transferred to the event log, so that operators
-can inspect them.
+"""Number of seconds for which an entry stays in the outbox after its transfer to the event log, so that operators can
+inspect it.
 """
 
 
@@ -122,10 +126,10 @@ def _signing_key(resources: Resources) -> Ed25519PrivateKey:
 
 
 def _positive(variable: str, default: float, unit: str) -> float:
-    """Return the value of an environment variable as a positive integer, or the default if the variable is unset or
-    empty.
+    """Return the value of an environment variable, which must be a positive integer. Return the default if the variable
+    is unset or empty.
 
-    Raises ValueError for any other value.
+    Raises ValueError for any other value. The error message contains `unit`.
     """
     text = os.environ.get(variable)
     if not text:

@@ -91,7 +91,7 @@ _OF_A_THREAD = {"participant_id": _PARTICIPANTS, "item_id": _ITEMS}
     ),
 )
 class Event(Entity):
-    """An event in a thread. Its key contains the time at which it occurred."""
+    """An event in a thread. The event's key contains the time at which it occurred."""
 
     participant_id: Id
     item_id: Id
@@ -145,7 +145,9 @@ class Head(Entity):
     participant_id: Id
     item_id: Id
     last_ms: Milliseconds
-    """Latest time of all events in the thread. An event that is sent without a time never gets an earlier time."""
+    """Latest time of all events in the thread. A new event without a time gets this time or the current time, whichever
+    is later.
+    """
     last_seq: int = 0
 
 

@@ -125,7 +125,9 @@ class EventLog:
         return self._db.run(design.messages(place), limit=limit, cursor=cursor, unreadable=omit_unreadable)
 
     def _try_append(self, draft: Draft) -> AppendResult | None:
-        """Try to store the event. Return None if a concurrent request has stored an event in the same thread."""
+        """Try once to store the event. If the thread already contains an event with the same ID, return the stored
+        event. Return None if a concurrent request has stored another event in the thread.
+        """
         head = self._db.run(design.head_of(draft.place))
         event = self._next_event(draft, head)
         place = {"participant_id": event.participant_id, "item_id": event.item_id}

@@ -1,5 +1,5 @@
-"""Delivers stored events to the watchers of threads. A separate thread reads the table's stream, and the hub runs in
-the event loop.
+"""Delivers stored events to the watchers of forum threads. The table's stream is read in a separate operating system
+thread, and the hub runs in the event loop.
 
 Each process has its own reader, which starts at the end of the stream. Therefore, each process receives all changes and
 delivers them to its own connections. The reader determines its start position before the first connection is accepted.

@@ -163,7 +163,9 @@ class Followers:
         return [notification for notification in islice(newest, MAX_READ) if not notification.is_read]
 
     def mark_all_read(self, notifications: Iterable[Notification]) -> int:
-        """Mark notifications as read and return their number. Deleted notifications are ignored."""
+        """Mark notifications as read, and return the number of marked notifications. Deleted notifications are skipped
+        and not counted.
+        """
         marked = 0
         for notification in notifications:
             with suppress(NotFoundError):
@@ -184,7 +186,7 @@ class Followers:
         self._db.run(design.drop_notification(user_id, *_parts(notification_id)))
 
     def drop_all(self, user_id: str) -> int:
-        """Delete all notifications of a user and return their number."""
+        """Delete all notifications of a user, and return the number of deleted notifications."""
         notifications = list(self._db.iterate(design.notifications(user_id)))
         for notification in notifications:
             self._db.run(design.drop_notification(user_id, notification.at_ms, notification.event_id))

@@ -6,7 +6,7 @@ the hub stores the number of the last event that was sent, and always sends the 
 buffered by thread and number. The next event can be missing from the buffer because the stream delivered a later event
 first, the connection starts at a past event, or the client is slow. In this case, the hub reads the event from the
 event log. Therefore, the result does not depend on the order in which stream records arrive or on duplicate records.
-The records only report the newest number and save reads of the event log.
+Stream records only report the newest event number, and make most reads of the event log unnecessary.
 
 All code in this module runs in one event loop. `Feed` passes changes to it from the thread that reads the stream.
 """
@@ -34,8 +34,8 @@ MAX_BUFFERED_EVENTS: Final = 256
 MAX_QUEUED_MESSAGES: Final = 1_000
 """Maximum number of queued messages per connection, not counting events."""
 MAX_READ_RETRIES: Final = 400
-"""Maximum number of attempts to read an event that must exist. If they all fail, the client is asked to connect again
-later.
+"""Maximum number of retries if an event that must exist cannot be read. After the last retry, the connection is closed,
+and the client is asked to connect again later.
 """
 RETRY_PAUSE_S: Final = 0.025
 NEWEST_READ_INTERVAL_S: Final = 30.0
@@ -210,7 +210,7 @@ class Hub:
     # Watches.
 
     def join(self, connection: ClientConnection, place: Place, expires_s: float = math.inf) -> ThreadWatch:
-        """Add a subscription of a connection to a thread, and return it. New events of the thread are buffered. They
+        """Subscribe a connection to a thread, and return the subscription. New events of the thread are buffered, and
         are sent after `begin` is called.
 
         The connection is closed at `expires_s`, a time in epoch seconds.
@@ -307,8 +307,8 @@ class Hub:
     # Sending.
 
     async def keep_sending(self, connection: ClientConnection) -> None:
-        """Send the queued messages and events of a connection until the task is cancelled. If the connection fails, its
-        error is raised.
+        """Send a connection's queued messages and events until the task is cancelled. If sending fails, raise the
+        connection's error.
         """
         while True:
             await connection.wake.wait()

@@ -2,8 +2,8 @@
 read a thread.
 
 A team cannot log in, so its members act for it. Therefore a user counts as the participant of a thread if the thread
-belongs to the user or to a team of which the user is a direct member. The same applies to validated results. Viewing an
-item requires `can_view >= content`.
+belongs to the user or to a team of which the user is a direct member. Likewise, the validated results of such a team
+also count for the user. Viewing an item requires `can_view >= content`.
 
 A group is visible to a viewer if at least one of these conditions is true: the group is public; the group is the viewer
 or is above the viewer; the viewer manages the group or a group above it; the group is above another group that the

@@ -135,8 +135,8 @@ _PUPILS: Final = ((CLEO, "Cleo"), (DINA, "Dina"), (EMIL, "Emil"), (FAY, "Fay"))
 class SampleThread:
     """A thread in the sample data.
 
-    Each step starts with a time, as the number of minutes before the data is loaded. It continues with an author and a
-    text for a message, or with the description of an attempt or submission.
+    Each step is a tuple that starts with a time, given as the number of minutes before the data is loaded. For a
+    message, the author and the text follow. For an attempt or a submission, its description follows.
     """
 
     item: str

@@ -209,7 +209,8 @@ class Service:
     # Entries of the outbox.
 
     def transfer_log(self) -> int:
-        """Transfer pending event log entries from the outbox to the event log, and return their number.
+        """Transfer pending event log entries from the outbox to the event log, and return the number of transferred
+        entries.
 
         Raises UnfinishedError if some of the entries could not be transferred.
         """

@@ -28,7 +28,7 @@ _FLAGS: Final = ("is_mine", "can_watch", "can_write")
 
 @dataclass(frozen=True, slots=True)
 class ThreadRights:
-    """A user's rights in one thread, as a thread token certifies them."""
+    """A user's rights in one thread. A thread token certifies these rights."""
 
     key: ThreadKey
     user_id: str

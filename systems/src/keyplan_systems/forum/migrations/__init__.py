@@ -32,7 +32,7 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 
 def config(connection: Connection) -> Config:
-    """Return the Alembic configuration with which commands run on the given connection and within its transaction."""
+    """Return an Alembic configuration with which commands use the given connection and its current transaction."""
     settings = Config()
     settings.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     settings.set_main_option("path_separator", "os")

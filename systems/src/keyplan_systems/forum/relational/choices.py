@@ -58,8 +58,9 @@ def help_choices(
     """Return the items on which the user may ask for help for a participant, sorted by title, with the groups that can
     be asked.
 
-    A participant can ask the helper groups of the participant's help grants, and all groups below them. An observer can
-    ask every group that is visible to both the observer and the participant. `item_id` limits the result to one item.
+    A participant can ask the helper groups that the participant's help grants name, and all groups below these helper
+    groups. A participant who owns the item can ask any visible group. An observer can ask every group that is visible
+    to both the observer and the participant. `item_id` limits the result to one item.
     """
     with database.read() as session:
         viewable_items = permission_levels(groups_above(user_id))
@@ -85,8 +86,8 @@ def help_choices(
 
 
 def watched_groups(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
-    """Return the groups whose members the user may watch because of a direct `can_watch_members` permission, sorted by
-    name.
+    """Return the groups on which the user, or a group to which the user belongs, has the permission
+    `can_watch_members`, sorted by name. Groups that only inherit the permission from a group above them are omitted.
     """
     with database.read() as session:
         user_groups = groups_above(user_id)

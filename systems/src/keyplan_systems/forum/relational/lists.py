@@ -75,7 +75,7 @@ class ListedThread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """A page of threads. `after` is the position at which the next page starts, or None on the last page."""
+    """A page of threads. The next page starts after the position `after`, which is None on the last page."""
 
     threads: tuple[ListedThread, ...]
     after: ThreadPosition | None
@@ -199,8 +199,8 @@ def _validated(user_id: str) -> ColumnElement[bool]:
 def _paged(
     query: Select[*tuple[object, ...]], limit: int, after: ThreadPosition | None, *, oldest_first: bool
 ) -> Select[*tuple[object, ...]]:
-    """Sort the query, and limit it to one page that starts after `after`, plus one more thread. The additional thread
-    shows that a next page exists.
+    """Sort the query, and limit it to the first `limit` + 1 threads that follow the position `after`. The additional
+    thread shows whether a next page exists.
     """
     sort_columns = (ThreadRow.latest_update_at_ms, ThreadRow.item_id, ThreadRow.participant_id)
     if after is not None:

@@ -1,4 +1,4 @@
-"""SQL queries for the users behind a participant, and for the names that pages show."""
+"""SQL queries for the users that belong to a participant, and for the names that pages show."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from keyplan_systems.forum.relational.session import Database
 
 
 def people_of(database: Database, participant_id: str) -> frozenset[str]:
-    """Return the IDs of the users behind a participant: the user itself, or the members of a team. The result is empty
-    for an unknown participant.
+    """Return the IDs of the users that belong to a participant: for a user, only the user's ID, and for a team, the IDs
+    of its direct members. The result is empty for an unknown participant.
     """
     with database.read() as session:
         kind = session.scalar(select(GroupRow.kind).where(GroupRow.id == participant_id))

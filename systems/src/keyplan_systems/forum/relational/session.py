@@ -52,8 +52,8 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """Yield a session with a transaction, which is committed at the end, or rolled back if an exception
-        is raised.
+        """Yield a session with a transaction. The transaction is committed at the end of the `with` block, or rolled
+        back if the block raises an exception.
         """
         has_turn = self._queue is not None and self._queue.acquire(timeout=LOCK_WAIT_S)
         try:
@@ -69,8 +69,8 @@ class Database:
 
 
 def checked_url(url: str) -> URL:
-    """Return the URL with the driver that the forum uses. Raises ValueError unless it refers to PostgreSQL or to a
-    SQLite file.
+    """Return the database URL with the driver that the forum uses. Raises ValueError unless the URL refers to
+    PostgreSQL or to a SQLite file.
     """
     parsed = make_url(url)
     backend = parsed.get_backend_name()
