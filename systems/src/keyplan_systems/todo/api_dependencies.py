@@ -27,10 +27,10 @@ _USER_ID: TypeAdapter[str] = TypeAdapter(UserId)
 
 
 def person_of(caller: Caller) -> Person:
-    """Return the user that the caller's token identifies. The user's name is the first claim that is present among the
-    name, the user name and the email address.
+    """Return the user that the caller's token identifies.
 
-    Raises `Problem` with status 401 if the subject is not a valid user ID.
+    The user's name is the first of these claims that the token contains: `name`, `preferred_username`, `username` and
+    `email`. Raises `Problem` with status 401 if the token's subject is not a valid user ID.
     """
     try:
         user_id = _USER_ID.validate_python(caller.subject)
@@ -107,7 +107,9 @@ def json_response(body: object) -> Response:
 
 
 def page_response(tasks: tuple[Task, ...], cursor: str | None) -> Response:
-    """Return the HTTP response for a page of tasks and the cursor of the next page."""
+    """Return the HTTP response that contains a page of tasks and the cursor of the next page, which is null on the last
+    page.
+    """
     return json_response(with_unreadable({"tasks": [task_body(task) for task in tasks], "cursor": cursor}))
 
 

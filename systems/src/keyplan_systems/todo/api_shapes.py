@@ -178,8 +178,8 @@ class BulkAnswer(BaseModel):
 
 
 class DeletedCompleted(BaseModel):
-    """The results for all tasks to delete. `more` is True if further completed tasks exist, which another request can
-    delete.
+    """The response to a request to delete completed tasks, with one result per selected task. `more` is True if further
+    completed tasks exist, which another request can delete.
     """
 
     model_config = _example({"results": [{"task_id": TASK_EXAMPLE["task_id"], "outcome": "deleted"}], "more": False})

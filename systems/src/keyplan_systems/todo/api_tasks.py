@@ -139,7 +139,7 @@ def _add_reads(router: APIRouter, service: Service) -> None:
 
 
 def _add_single(router: APIRouter, service: Service) -> None:
-    """Add the routes for a single task and for the tasks below a user's path.
+    """Add the routes for a single task (/tasks/{task_id}) and for the caller's lists of tasks (/users/{user_id}/tasks).
 
     These routes must be added after all other routes below /tasks, because /tasks/{task_id} also matches the paths of
     those routes.

@@ -54,7 +54,9 @@ class Figures:
     completed: int
     overdue: int
     median_hours: float | None
-    """Median time from creation to completion, in hours."""
+    """Median time from creation to completion of all completed tasks, in hours, or None if the user has no completed
+    tasks.
+    """
     as_of: datetime | None
     """Time of the newest change in the lake, or None if the lake contains no tasks of the user."""
     days: list[date]
@@ -76,7 +78,9 @@ class Dashboard:
         self._lake, self._clock = lake, clock
 
     def figures_of(self, user_id: str) -> Figures:
-        """Return a user's statistics for the last four weeks. Raises LakeError if the lake cannot be read."""
+        """Return statistics about a user's tasks: totals of all tasks, and daily and weekly values for the last four
+        weeks. Raises LakeError if the lake cannot be read.
+        """
         day = today(self._clock)
         days = [day - timedelta(days=_DAYS - 1 - number) for number in range(_DAYS)]
         parameters = {"user_id": user_id}

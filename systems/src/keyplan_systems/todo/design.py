@@ -4,8 +4,8 @@ The table, keys and key formats are those of the published design that the syste
 requirements of that design. The differences are:
 
 * `expiration_timestamp` is the TTL attribute of all entities, because a table has only one TTL attribute.
-* An email address is reserved by a uniqueness guard item, which is written and deleted in one transaction with its
-  user.
+* An email address is reserved by a uniqueness guard item, which is written and deleted in the same transaction as the
+  user item.
 * Idempotency records belong to a user, so that a user never gets another user's response. They contain the fingerprint
   of the request, and are written in one transaction with the request's effects.
 * Users and tasks have a version, so that an item is replaced only if it is unchanged since it was read.
@@ -50,8 +50,8 @@ The README compares the other published costs with measured costs.
 
 USER_WRITES = ("create_user", "replace_user", "remove_user")
 TASK_WRITES = ("create_task", "replace_task", "change_status", "delete_task", "delete_completed_task", "remove_task")
-"""Names of the writes that must be visible to reads of tasks. These reads are strongly consistent, because other writes
-depend on them.
+"""Names of the access patterns that write tasks. Reads that list them in `after` must return the results of these
+writes. Such reads are strongly consistent, because later writes depend on their results.
 """
 
 UpTo50 = Annotated[list[str], Field(max_length=50)]
@@ -231,7 +231,7 @@ def create_task_of_user(task: Task) -> list[WriteCall[Any]]:
 
 @app.replace(Task, rate=Rate(average=5, peak=50))
 def replace_task(task: Task) -> ItemWrite:
-    """Update a task with all its index keys if it is unchanged since it was read."""
+    """Update a task, including all its index keys, if the task is unchanged since it was read."""
     return item(task)
 
 
@@ -293,7 +293,7 @@ def remember_answer(record: Idempotency) -> ItemWrite:
 def finish_answer(record: Idempotency) -> ItemWrite:
     """Store the response to a request with several steps.
 
-    It replaces the record that marks the request as in progress (status 102).
+    The response replaces the record that marks the request as in progress (status 102).
     """
     return item(record).replace_if(F.http_status_code == 102)
 

@@ -1,4 +1,6 @@
-"""Reads a full export of a table to S3 that was copied to a local folder."""
+"""Reads a full table export. DynamoDB writes the export to S3, and this module reads a local copy of the export's
+folder.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ class ExportError(Exception):
 
 
 def time_of_export(folder: Path) -> datetime:
-    """Return the time of the table's state in the export. Raises ExportError if the summary of the export
-    is invalid.
+    """Return the point in time whose table state the export contains. Raises ExportError if the summary file of the
+    export is missing or invalid.
     """
     summary = _summary(folder)
     try:

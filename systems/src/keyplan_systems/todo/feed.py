@@ -40,12 +40,13 @@ CONSUMER = "todo-lake"
 BATCH_RECORDS = 5_000
 """Maximum number of stream records per write to the lake."""
 SAFE_RETENTION_S = limits.STREAM_RETENTION_S - 3600.0
-"""Time in seconds after a read of a shard during which the stream certainly has not trimmed any unread records."""
+"""Number of seconds after a read of a shard for which all unread records are certainly still in the stream."""
 MAX_CLOCK_DIFFERENCE = timedelta(minutes=5)
-"""Maximum time by which the local clock may be ahead of the service's clock, which determines the times of changes.
+"""Maximum time by which the local clock may be ahead of the service's clock. The service's clock determines the times
+of changes.
 
-Changes that happened up to this time before a read of the table are applied again to the result of the read. This is
-harmless, because the last change of an item contains its whole state. A missing change would be harmful.
+When the lake is rebuilt from the table, the changes of this period before the read of the table are applied again. This
+is harmless, because the last change of an item contains its whole state. A missing change would be harmful.
 """
 
 LAST_SEQUENCE = "9" * SEQUENCE_DIGITS
@@ -63,8 +64,8 @@ class _Reader:
     last_read_s: float
     """Time of the last read in Unix seconds.
 
-    If no position is stored, the iterator starts at the stream's oldest record, and only this time shows whether unread
-    records may have been trimmed.
+    If no position is stored for the shard, reading starts at the stream's oldest record. In this case, only the time of
+    the last read shows whether unread records may have been trimmed.
     """
     ended: bool = False
 

@@ -262,8 +262,8 @@ def _new_key() -> str:
 
 
 def _back(request: Request, form: FormFields) -> str:
-    """Return the path of the list of tasks from which the form was sent, which is the value of its field `back`. If the
-    value is invalid, return the path of the first list.
+    """Return the path of the list of tasks from which the form was sent. The form field `back` contains this path. If
+    the field's value is invalid, return the path of the first list.
     """
     start = f"{request.scope.get('root_path', '')}/app/"
     back = local_path(form.get("back"))

@@ -118,7 +118,8 @@ class Tasks:
         return self._idempotency.finish(request, {"results": results, "more": chosen["more"]})
 
     def _part(self, request: Request, part: str, make_plan: Callable[[], WritePlan]) -> Any:
-        """Return the result of one step of a bulk request. `make_plan` is run only once, and its result is stored.
+        """Return the result of one step of a bulk request. `make_plan` is executed only once for each step. A repeated
+        request gets the stored result.
 
         The idempotency key of a step contains a space, which the key of a request cannot contain.
         """

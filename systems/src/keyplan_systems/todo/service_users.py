@@ -31,7 +31,7 @@ _BEING_DELETED = "The user is being deleted."
 
 @dataclass(frozen=True)
 class Person:
-    """The user that a verified token identifies, with the email address and name in the token."""
+    """The user that a verified token identifies, with the email address and the name from the token."""
 
     user_id: str
     email: str | None
@@ -210,7 +210,9 @@ class Users:
 
 
 def _address(person: Person, email: str, now: datetime) -> dict[str, Any]:
-    """Return the fields of a user for an email address. The address is reserved only if the token verifies it."""
+    """Return the user fields that store an email address. The address becomes the user's reserved address if the token
+    verifies it, or otherwise the user's unverified address.
+    """
     address = stored_email(email)
     if address == person.address():
         return {"email": address, "email_verified_at": now, "claimed_email": None}

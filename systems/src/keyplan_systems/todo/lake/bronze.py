@@ -1,8 +1,8 @@
 """The bronze layer, which stores every change event once, in Parquet files by date (UTC).
 
 Events are delivered at least once and in varying batches, so a repeated batch can contain both stored and new events.
-`write` searches for the events of a batch only in files whose range of positions overlaps with that of the batch. These
-are the newest files of each shard.
+Before `write` stores a batch, it looks for events that are already stored. It searches only files whose range of
+positions (stream and sequence number) overlaps the range of the batch. These are usually the newest files.
 """
 
 from __future__ import annotations

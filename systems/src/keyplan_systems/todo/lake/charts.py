@@ -78,7 +78,7 @@ def _cell(value: Any) -> Text:
 
 
 def _digits(number: Decimal) -> str:
-    """Return all digits of a number without trailing zeros. `normalize` is not used, because it would round to 28
+    """Return all digits of a number without trailing zeros. `Decimal.normalize` is not used, because it rounds to 28
     digits.
     """
     text = f"{number:f}"

@@ -160,8 +160,8 @@ def date_of(seconds: Decimal | None) -> date | None:
 
 
 def _content(name: str, kind: str, item: Mapping[str, Any], problems: Problems) -> Any:
-    """Return the value of an attribute without its type, or None if the attribute is missing, is NULL, or does not have
-    the DynamoDB type `kind`. A wrong type is reported in `problems`.
+    """Return the value of an attribute without its DynamoDB type descriptor, or None if the attribute is missing, is
+    NULL, or does not have the DynamoDB type `kind`. A wrong type is reported in `problems`.
     """
     value = item.get(name)
     if value is None or "NULL" in value:

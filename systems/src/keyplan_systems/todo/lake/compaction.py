@@ -50,7 +50,7 @@ class CompactionResult:
 
 @dataclass(frozen=True, slots=True)
 class VacuumResult:
-    """The result of vacuum: the numbers of versions, data files and unfinished files that were removed."""
+    """The result of vacuum: the number of removed versions, of removed data files, and of removed unfinished files."""
 
     versions: int
     files: int

@@ -6,8 +6,9 @@ arrive late and in any order, and the resulting silver layer is the same.
 
 A position is (era, stream, sequence). The era is the number of full exports that are older than the event. An export
 includes everything that happened before it, so it takes precedence over all earlier events, and all later events take
-precedence over it. If a user or task is known only from earlier eras, a later export does not contain it, so it was
-deleted. Its expiry time shows whether it expired, and the `source` of its standing shows that the state was inferred.
+precedence over it. A user or task that is known only from earlier eras is missing from a later export, so it was
+deleted or has expired. Its expiry time shows which of the two happened. The `source` of its `CurrentState` is then
+`export`, because the state was inferred.
 
 For how to combine an export with the stream, see the developer guide, "DynamoDB data export to Amazon S3".
 """

@@ -57,7 +57,7 @@ def read(storage: Storage, file: DataFile, columns: Sequence[str] | None = None,
     """Return the rows of a data file as an Arrow table. Raises FileNotFoundError if the file does not exist.
 
     `columns` contains the names of the columns to read, and `row_filter` is an Arrow expression that selects rows. If
-    they are None, all columns or all rows are returned.
+    `columns` is None, all columns are returned. If `row_filter` is None, all rows are returned.
     """
     fragment = ds.ParquetFileFormat().make_fragment(file.path, storage.arrow)
     return fragment.to_table(columns=None if columns is None else list(columns), filter=row_filter, use_threads=False)

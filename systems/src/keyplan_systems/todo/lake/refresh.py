@@ -29,7 +29,9 @@ from keyplan_systems.todo.lake.storage import Storage
 from keyplan_systems.todo.lake.versions import Versions
 
 _EVENTS_PER_VERSION = 200_000
-"""Maximum number of events that one version adds to the silver layer. It limits the memory use of a refresh."""
+"""Number of events at which a refresh commits a version and continues with the next one. This limits the memory use of
+a refresh.
+"""
 
 _ITEMS_PER_FILE = 50_000
 """Maximum number of exported items per file."""
@@ -242,8 +244,8 @@ class Refresher:
 
 
 def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
-    """Yield groups of bronze files in order. Each group contains about _EVENTS_AT_ONCE events, and includes all files
-    that a version added or none of them.
+    """Yield groups of consecutive bronze files. A group is complete when it contains at least _EVENTS_PER_VERSION
+    events. Files that were added by the same version are always in the same group.
     """
     chunk: list[DataFile] = []
     for _, group in itertools.groupby(files, key=lambda file: file.added):

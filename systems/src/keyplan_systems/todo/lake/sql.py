@@ -42,7 +42,7 @@ class Reader:
         gold.user_totals, gold.category_totals and gold.kpis.
 
         Raises QueryError if the SQL is rejected or fails, QueryTimeoutError if it runs for too long, and LakeBusyError
-        if vacuum keeps removing the files that it reads.
+        if vacuum repeatedly removes files while the query reads them.
         """
         for _ in range(_ATTEMPTS):
             try:

@@ -1,4 +1,4 @@
-"""Versions of the lake, with which many writers, compactors and readers share files without locks.
+"""Versions of the lake. They allow many writers, compactors and readers to share files without locks.
 
 Every change to the lake is a new file `_versions/<number>.json` that lists all data files of that version. Data files
 are written first, under unique names, and never changed. A version is committed by *creating* its file, which succeeds

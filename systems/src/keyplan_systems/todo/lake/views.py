@@ -1,7 +1,8 @@
 """SQL views of the lake in an in-memory engine that can access only one version.
 
-The engine does not open any files. It receives them as Arrow datasets, or for a bucket as in-memory tables. Its access
-to files, networks, extensions and settings is disabled before it runs any SQL of a caller.
+The engine does not open any files. It receives the files of a local folder as Arrow datasets, and the files of an S3
+bucket as in-memory Arrow tables. Its access to files, networks, extensions and settings is disabled before it runs any
+SQL supplied by a caller.
 """
 
 # ruff: noqa: S608 - SQL composed only of text in this file
