@@ -56,7 +56,7 @@ router = api_router()
 
 
 class Body(BaseModel):
-    """Base class of request bodies. Their JSON names are in camelCase, and unknown fields are rejected."""
+    """Base class of request bodies. Field names are in camelCase in JSON, and unknown fields are rejected."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
@@ -192,8 +192,8 @@ def save(attempt_id: str, body: Answers, caller: Caller, service: ServiceDepende
 
 @router.post("/attempts/{attempt_id}/resume", tags=["attempts"])
 def resume(attempt_id: str, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
-    """Resume an attempt in progress. This restarts the 24 hours without a change after which an attempt is
-    abandoned.
+    """Resume an attempt in progress. The period of 24 hours without changes, after which an attempt is abandoned,
+    starts again.
     """
     return _attempt(service.resume(_user(caller), attempt_id))
 
@@ -231,7 +231,7 @@ def scenario(scenario_id: str, caller: Caller, service: ServiceDependency) -> di
     "/scenarios/{scenario_id}/offer", tags=["scenarios"], dependencies=[Depends(require_role("administrators"))]
 )
 def offer(scenario_id: str, body: ScenarioActivation, service: ServiceDependency) -> dict[str, Any]:
-    """Activate or deactivate a scenario, for administrators."""
+    """Activate or deactivate a scenario. Only administrators may send this request."""
     return _scenario(service.set_active(scenario_id, body.active))
 
 

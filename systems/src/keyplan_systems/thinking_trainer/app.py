@@ -23,8 +23,8 @@ grades attempts.
 """
 REGION = "KEYPLAN_TRAINER_REGION"
 GRADING_VARIABLE = "KEYPLAN_TRAINER_GRADING_LIMIT"
-"""Environment variable with the limit on graded attempts per user. The limit is shared by all processes that use the
-same tables.
+"""Environment variable with the maximum number of graded attempts per user, in the format REQUESTS/SECONDS, or `off`
+for an unlimited number. All processes that use the same tables share the limit.
 """
 GRADING = Limit("graded attempts", 60, 3_600)
 """Default limit on graded attempts per user: 60 per hour. A user needs several minutes to complete an attempt."""

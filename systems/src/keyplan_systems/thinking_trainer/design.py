@@ -11,8 +11,7 @@ design in these points:
   snapshots, and the same attempts always produce the same snapshots.
 * The stream contains each item before and after a change. Both are needed to detect that an attempt was completed.
 * A ledger per user contains the newest scores. It is read consistently and written only if its version is unchanged.
-  Therefore the profile includes both of two attempts that are submitted concurrently. With a read from an index, one
-  of them could be missed.
+  Therefore the profile includes all attempts that are submitted concurrently. A read from an index could miss one.
 * Items of version 0.9 are upgraded when they are read (`item_versions.py`). Snapshots of that version have another key,
   so they are a separate entity until the migration has moved them.
 * The index of the table with provisioned capacity has its own capacity, as DynamoDB requires.

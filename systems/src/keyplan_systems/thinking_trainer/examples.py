@@ -1,8 +1,8 @@
 """Example items: one attempt in each status and one scenario, in the current form and in the form of version 0.9.
 
 They are templates for generated attempts and scenarios. Independently generated values would be invalid, because some
-rules span several fields: word counts, scores that are computed from dimensions, and evaluations of only completed
-attempts.
+rules span several fields: word counts must match the answers, overall scores must match the scores of the dimensions,
+and only a completed attempt has an evaluation.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from keyplan_systems.web.system import UnfinishedError
 
 MAX_CHART_PROFILES = 200
 THROTTLE_PAUSE_S = 2.0
-"""Pause in seconds before a write is repeated after it and all its retries were throttled. With one write capacity
-unit, writing a scenario takes about this time.
+"""Pause in seconds before a scenario is written again, if the previous write and all its retries were throttled. With
+one write capacity unit, writing a scenario takes about this time.
 """
 MAX_THROTTLE_PAUSES = 30
 
@@ -102,8 +102,8 @@ class Service:
         return self._write(attempts.save(attempt, answers, self._now()), attempt)
 
     def resume(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Resume an attempt in progress. This restarts the 24 hours without a change after which an attempt is
-        abandoned. Raises AttemptClosed unless the attempt is in progress.
+        """Resume an attempt in progress. The period of 24 hours without changes, after which an attempt is abandoned,
+        starts again. Raises AttemptClosed unless the attempt is in progress.
         """
         attempt = self.attempt(user_id, attempt_id)
         return self._write(attempts.resume(attempt, self._now()), attempt)

@@ -88,13 +88,15 @@ class Settings:
     log_level: LogLevel = "warning"
     """Log level. With "info", a line is logged for each request."""
     issuer: str | None = None
-    """Issuer whose tokens are accepted. If it is None, tokens that are signed with the key in the folder
-    are accepted.
+    """Issuer whose tokens are accepted. If it is given, `audience` and `keys` are required. If it is None, tokens that
+    are signed with the key in the folder are accepted.
     """
     audience: str | None = None
-    """Audience that the issuer's tokens must have."""
+    """Audience that the issuer's tokens must have. Required if `issuer` is given, and otherwise None."""
     keys: str | None = None
-    """URL or file path of the JSON Web Key Set (JWKS) with the issuer's public keys."""
+    """URL or file path of the JSON Web Key Set (JWKS) with the issuer's public keys. Required if `issuer` is given, and
+    otherwise None.
+    """
     client_id: str | None = None
     """ID of this server as a client of the issuer. It is used for sign-in to the web pages."""
     public_url: str | None = None

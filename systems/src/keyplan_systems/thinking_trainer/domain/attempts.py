@@ -258,7 +258,9 @@ def submit(
 
 
 def abandon(attempt: Attempt, now: datetime) -> Attempt:
-    """Return the abandoned attempt with its answers. Raises AttemptClosed unless the attempt is in progress."""
+    """Return a copy of the attempt with the status `abandoned` and unchanged answers. Raises AttemptClosed unless the
+    attempt is in progress.
+    """
     require_open(attempt, "abandoned")
     return attempt.model_copy(update={"status": Status.ABANDONED, "touched_at": _later_time(attempt, now)})
 

@@ -73,7 +73,9 @@ Instant = Annotated[
     BeforeValidator(instant),
     PlainSerializer(iso, return_type=str, when_used="json"),
 ]
-"""Timestamp in UTC. `instant` converts input values to it, and `iso` returns its JSON form and its stored form."""
+"""Timestamp in UTC. `instant` converts and validates input values. JSON and stored items contain the string that `iso`
+returns.
+"""
 
 Figure = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
 """Number with two decimals. It is a Decimal in Python and in storage, and a number in JSON."""

@@ -5,15 +5,17 @@ It needs no model and no network, and the same answers always get the same score
 * clarity: the mean and maximum length of sentences, definitions, and signposts or paragraphs;
 * relevance: words from each question and from the situation, and the length compared with the requested length;
 * logic: reasons, conclusions, conditions, and the number of sentences that are linked by a connective;
-* evidence: words for data and sources, facts from the situation, doubts about quality, and examples;
-* assumptions: words for assumptions, the number of sentences with them, their basis, and ways to test them;
-* alternatives: other explanations, the number of sentences with them, objections, and words for weighing;
+* evidence: words for data, facts from the situation, questions about the quality of evidence, and examples;
+* assumptions: words for assumptions, the number of sentences that contain such words, what arguments depend on, and
+  ways to test them;
+* alternatives: words for other explanations, the number of sentences that contain such words, objections, and words for
+  weighing;
 * quantitative-reasoning: numbers, three different figures, rates and estimates, and a calculation;
 * humility-uncertainty: hedges in several sentences, unknowns, confidence, and no more sweeping words than hedges.
 
 `checks.py` contains the thresholds, `lexicon.py` the words, and `features.py` the measurements of text. A repeated
 sentence counts once. The evaluator detects traces of careful thinking in English text, but not whether the thinking is
-right. A user who knows the words can satisfy it. If that matters, configure a model.
+right. A user who knows the words can get a high score without such thinking. To prevent this, configure a model.
 """
 
 from __future__ import annotations
@@ -53,8 +55,8 @@ def _score(dimension: Dimension, features: Features) -> DimensionScore:
 
 
 def _feedback(submission: Submission, scores: tuple[DimensionScore, ...]) -> str:
-    """Return feedback that names the strongest dimension and gives advice on the weakest one. The advice considers only
-    the dimensions on which the questions focus.
+    """Return feedback that names the strongest dimension, and gives advice on the weakest of the dimensions on which
+    the questions focus.
     """
     best = max(scores, key=lambda score: score.score)
     requested = {area for question, _ in submission.pairs for area in question.focus_areas}

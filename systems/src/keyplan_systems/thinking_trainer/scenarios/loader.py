@@ -1,4 +1,6 @@
-"""Loads and validates scenarios from JSON files, which are either the included files or those in a given folder."""
+"""Loads and validates scenarios from JSON files, either from the `data` folder of this package or from a
+given folder.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from ..domain.versions import Kind, read
 
 
 def seed_scenarios() -> tuple[Scenario, ...]:
-    """Return the twenty included scenarios, sorted by difficulty (easiest first) and then by ID."""
+    """Return the twenty seed scenarios in the `data` folder of this package, sorted by difficulty (easiest first) and
+    then by ID.
+    """
     return scenarios_in(resources.files(__package__) / "data")
 
 
