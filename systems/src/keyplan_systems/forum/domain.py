@@ -70,8 +70,8 @@ class Status(StrEnum):
 
 
 NOT_STARTED: Final = "not_started"
-"""Status that is returned for a thread without a row in SQL. This status is never stored, so a thread that was started
-cannot return to it.
+"""Status that is returned for a thread without a row in SQL. This status is never stored, because a thread that has
+been started cannot return to it.
 """
 
 

@@ -1,6 +1,7 @@
 """Rules for changing the status, the helper group and the message count of a thread. The functions do not perform I/O.
 
-Permissions per status (no row counts as not open; requesting the current status changes nothing):
+Permissions to change the status, by current status (now) and requested status. A thread without a row in SQL counts as
+not open. A request for the current status changes nothing.
 
     now       request   participant                       observer   other writer   others who see the item
     same      same      yes                               yes        yes            yes

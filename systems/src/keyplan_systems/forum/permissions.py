@@ -96,7 +96,9 @@ def is_participant(facts: Facts, user_id: str, key: ThreadKey) -> bool:
 
 
 def is_observer(facts: Facts, user_id: str, key: ThreadKey) -> bool:
-    """Return True if the user may watch the thread's participant and may view answers on the thread's item."""
+    """Return True if the user may watch the thread's participant and may view other users' answers on the thread's
+    item.
+    """
     return levels(facts, user_id, key.item_id).watch >= Watch.ANSWER and watches_members(
         facts, user_id, key.participant_id
     )

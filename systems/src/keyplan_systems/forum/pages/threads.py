@@ -79,7 +79,7 @@ def state(reader: CurrentThread) -> Response:
 
 @router.get(f"{_THREAD}/people")
 def people(reader: CurrentThread) -> Response:
-    """Return a mapping from user IDs to names, for the users in the thread's newest events."""
+    """Return a JSON object that maps user IDs to names, for the users who occur in the thread's newest events."""
     view = reader.view()
     events = reader.service.history(view.rights, EVENTS, None)
     return JSONResponse(names_of(reader.service.database, _users(events)))

@@ -2,10 +2,10 @@
 
 SQL is the source of truth for a thread's status. The event log is in a different database, and a transaction cannot
 span both databases. Therefore a log entry is first stored in the outbox, together with the status change. It is then
-transferred and marked as done. An entry can be transferred more than once, so `write` must be idempotent for each key.
-A lease ensures that one process at a time transfers entries, which preserves their order within a thread. The lease
-expires if its holder is killed. A holder that continues after its lease has expired does no harm, because a repeated
-write changes nothing.
+transferred and marked as done. An entry can be transferred more than once, so the function that writes entries to the
+event log must be idempotent for each key. A lease ensures that one process at a time transfers entries, which preserves
+their order within a thread. The lease expires if its holder is killed. A holder that continues after its lease has
+expired does no harm, because a repeated write changes nothing.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class TransferResult:
 
 @dataclass(slots=True)
 class _Transfer:
-    """The state of a transfer of outbox entries. `fence` is the number of its lease. The transfer ends if the lease
-    table contains a higher number.
+    """The state of a transfer of outbox entries. `fence` is the number of the lease that the transfer holds. The
+    transfer ends if the lease table contains a higher number, because another process then holds the lease.
     """
 
     database: Database
