@@ -77,7 +77,9 @@ class Answers(Body):
     answers: Annotated[list[AnswerBody], Field(max_length=10)] = []
 
     def texts(self) -> dict[str, str]:
-        """Return the answers as texts by question ID. Raises Problem if a question is answered twice."""
+        """Return a mapping from question ID to the text of the answer. Raises Problem if a question is
+        answered twice.
+        """
         texts = {answer.question_id: answer.answer for answer in self.answers}
         if len(texts) < len(self.answers):
             raise Problem(400, "A question is answered twice.", code="invalid")

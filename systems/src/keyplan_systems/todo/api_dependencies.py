@@ -102,7 +102,7 @@ def answer_response(answer: Answer) -> Response:
 
 
 def json_response(body: object) -> Response:
-    """Return an HTTP response with the value as JSON."""
+    """Return an HTTP response whose body is `body` as JSON."""
     return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
 
 

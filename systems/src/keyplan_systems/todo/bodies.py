@@ -28,7 +28,7 @@ def task_body(task: Task) -> dict[str, Any]:
 def user_body(user: User) -> dict[str, Any]:
     """Return the JSON representation of a user.
 
-    If the email address is not verified, `email_verified` is false. If it is verified, the member is absent.
+    The member `email_verified` is false if the user does not have a verified email address, and absent otherwise.
     """
     verified = {} if user.email is not None else {"email_verified": False}
     return {

@@ -35,10 +35,10 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
     refusals = RefusalError
 
     def begin(self, request: Request) -> Answer | None:
-        """Reserve the key of a request with several steps and return None, or return the stored response to the
-        request.
+        """Reserve the key of a request with several steps.
 
-        Raises KeyReusedError if the key belongs to a different request.
+        Return the stored response if the request was already completed. Return None otherwise, which means that the
+        caller must execute or continue the request. Raises KeyReusedError if the key belongs to a different request.
         """
         try:
             self._connection.run(self.store_record(request, WritePlan([], IN_PROGRESS), self.now()))

@@ -46,7 +46,7 @@ class TaskSelection:
     """Order of the tasks. With `created`, the default, the tasks have the order of the table or index that the query
     reads.
 
-    An index contains only tasks that have a value for its field.
+    An index contains only tasks that have a value for the index's field, so a list in index order omits other tasks.
     """
 
     def call(self, user_id: str) -> Call[Page[Task]]:

@@ -175,8 +175,10 @@ class Users:
             return self._idempotency.answer(request, make_plan)
 
     def _release_unverified(self, holder_id: str | None) -> bool:
-        """Release an email address that is reserved for the user `holder_id`, unless this user has verified it. Return
-        False if the user has verified it.
+        """Release an email address that is reserved for the user `holder_id`, unless this user has verified it.
+
+        Return False if the user has verified the address. Return True if the address was released or is not reserved
+        any more.
         """
         holder = None if holder_id is None else self._connection.run(design.user_by_id(holder_id))
         if holder is None or holder.email is None:

@@ -97,7 +97,7 @@ def _play(system: System, stage: DemoStage, folder: Path, say: Say) -> None:
 def _play_in_browser(browser_settings: BrowserSettings, url: str, systems: Sequence[System], say: Say) -> None:
     """Run the demo of each system in a browser. Raises UpError if a demo fails.
 
-    The windows of the last system stay open until the user closes them.
+    If the browser shows windows, the windows of the last system stay open until the user closes them.
     """
     try:
         with start_browser(headless=browser_settings.headless) as browser:

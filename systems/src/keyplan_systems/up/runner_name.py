@@ -23,7 +23,7 @@ def runner_name(folder: Path) -> Iterator[str | None]:
     supported, yield None.
 
     The operating system releases the lock when the process ends. The name contains the host name and the inode number
-    of the lock file, so that a copy of the folder has a different name.
+    of the lock file, so that a process that uses a copy of the folder gets a different name.
     """
     try:
         import fcntl  # noqa: PLC0415 - not available everywhere

@@ -3,7 +3,7 @@
 KeyplanError
 └── LakeError
     ├── BadRecordError         a stream record or exported item is invalid
-    ├── LakeFormatError        this version of the lake cannot read the files
+    ├── LakeFormatError        a version file is damaged or has a newer format
     ├── LakeBusyError          other writers prevented this call from committing
     ├── StaleExportError       an export is not newer than the applied one
     └── QueryError             SQL is rejected or fails

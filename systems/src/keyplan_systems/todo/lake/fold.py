@@ -42,7 +42,7 @@ sequence number.
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """The information about one user or task that is merged from events and exports."""
+    """The information about one user or task, merged from change events and full exports."""
 
     position: Position
     state: str

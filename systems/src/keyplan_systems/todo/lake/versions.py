@@ -35,7 +35,7 @@ Change = Callable[[Snapshot], Snapshot | None]
 
 
 def name_of(version: int) -> str:
-    """Return the path of the file of a version."""
+    """Return the path of a version's file, relative to the root of the lake."""
     return f"{FOLDER}/{version:020d}.json"
 
 
