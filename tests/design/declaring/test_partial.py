@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
+from tests.laws import examples
 
 from keyplan.check.checking import check
 from keyplan.design.declaring.partial import load_partially
 from keyplan.design.errors import DesignError, line_number
 
+GUIDE = Path(__file__).parents[3] / "examples" / "guide"
 DESIGN = '''"""Tasks of people."""
 
 from __future__ import annotations
@@ -156,6 +160,32 @@ def test_a_step_of_a_skipped_transaction_is_not_reported_as_unguarded(unique: st
     if unique:
         without = check(partial.design, refusals=partial.refusals)
         assert ("take_in", "KP608") in {(finding.subject, finding.code) for finding in without.findings}
+
+
+@pytest.mark.parametrize("path", sorted(GUIDE.glob("*.py")), ids=lambda path: path.stem)
+def test_an_invalid_declaration_causes_no_findings_about_others(path: Path, tmp_path: Path) -> None:
+    source = path.read_text()
+    reported = subjects(written(tmp_path / "design.py", source))
+    declarations = len(decorators(ast.parse(source)))
+    for number in Random(path.stem).sample(range(declarations), examples(2)):
+        tree = ast.parse(source)
+        decorators(tree)[number].keywords.append(ast.keyword("misspelled", ast.Constant(1)))
+        found = subjects(written(tmp_path / "design.py", ast.unparse(ast.fix_missing_locations(tree))))
+        assert {code for code, _ in found - reported} == {"KP000"}, number
+
+
+def decorators(tree: ast.Module) -> list[ast.Call]:
+    """Return the decorator of each declaration."""
+    declared = [statement for statement in tree.body if isinstance(statement, (ast.FunctionDef, ast.ClassDef))]
+    return [node for statement in declared for node in statement.decorator_list if isinstance(node, ast.Call)]
+
+
+def subjects(path: str) -> set[tuple[str, str]]:
+    """Return the code and each subject of the findings, including the suppressed ones."""
+    partial = load_partially(path)
+    report = check(partial.design, refusals=partial.refusals, unresolved=partial.unresolved)
+    findings = [*report.findings, *(finding for finding, _ in report.suppressed)]
+    return {(finding.code, subject) for finding in findings for subject in finding.subjects}
 
 
 def test_a_suppression_of_a_rejected_declaration_is_not_reported_as_unused(tmp_path: Path) -> None:
