@@ -15,7 +15,7 @@ from tests.client.board import Comment, Priority, Task, TaskId, UserId
 from keyplan.client.async_connection import AsyncConnection
 from keyplan.client.connection import Connection
 from keyplan.client.errors import KeyValueError, ThrottledError
-from keyplan.client.requests import Answer, Context, Request, Retries
+from keyplan.client.requests import Context, Request, Response, Retries
 from keyplan.client.transports import AioTransport, AsyncEngineTransport
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -34,7 +34,7 @@ class Recorded:
         self.threads: list[tuple[str, str]] = []
         self.throttles = 0
 
-    def call(self, operation: str, request: Request) -> Answer:
+    def call(self, operation: str, request: Request) -> Response:
         thread = "loop" if threading.current_thread() is threading.main_thread() else "other"
         self.threads.append((operation, thread))
         if self.throttles:

@@ -21,7 +21,7 @@ from keyplan import errors
 from keyplan.engine.engine import Engine
 from keyplan.server.hosts import LocalHosts
 from keyplan.server.protocol import DynamoDBProtocol
-from keyplan.server.wire import Answer, Request
+from keyplan.server.wire import Request, Response
 
 SERIALIZATION = {"__type": "com.amazon.coral.service#SerializationException"}
 UNKNOWN = {"__type": "com.amazon.coral.service#UnknownOperationException"}
@@ -44,14 +44,14 @@ def ask(
     body: bytes = b"",
     method: bytes = b"POST",
     target: bytes = b"/",
-) -> Answer:
+) -> Response:
     response = protocol.answer(Request(method, target, headers, body))
     assert re.fullmatch(rb"[0-9A-Z]{52}", response.request_id)
     assert response.crc32 == zlib.crc32(response.body)
     return response
 
 
-def call(protocol: DynamoDBProtocol, operation: str, request: Any = None, **more: bytes) -> Answer:
+def call(protocol: DynamoDBProtocol, operation: str, request: Any = None, **more: bytes) -> Response:
     return ask(protocol, headers_for(operation, **more), orjson.dumps(request or {}))
 
 

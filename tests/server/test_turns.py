@@ -16,20 +16,20 @@ from tests.server.plain_http import headers_for
 from keyplan.errors import DatabaseFullError, DatabaseLockedError
 from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
 from keyplan.server.turns import MAX_UNSENT_BYTES, Entry, Job, TurnQueue, Turns, split_batch
-from keyplan.server.wire import Answer, Request
+from keyplan.server.wire import Request, Response
 
 
 class FakeLane:
     """A lane that records its answers."""
 
-    def __init__(self, *jobs: ProtocolCall | Answer) -> None:
+    def __init__(self, *jobs: ProtocolCall | Response) -> None:
         self.jobs: deque[Job] = deque(jobs)
         self.queued = False
         self.stalled = False
-        self.answers: list[Answer] = []
+        self.answers: list[Response] = []
         self.heard: Callable[[], None] = lambda: None
 
-    def send_response(self, response: Answer) -> None:
+    def send_response(self, response: Response) -> None:
         self.answers.append(response)
         self.heard()
 
@@ -116,7 +116,7 @@ def test_a_failed_commit_fails_its_writes_and_no_read(engine: FakeEngine, when: 
         engine.begin_fails = DatabaseLockedError("locked")
     else:
         engine.commit_fails = DatabaseFullError("disk full")
-    done = Answer(404, b"{}", b"t", b"id")
+    done = Response(404, b"{}", b"t", b"id")
     writer = FakeLane(call("PutItem", "a"), done, call("PutItem", "b"))
     other = FakeLane(call("PutItem", "c"))
     reader = FakeLane(call("GetItem", "a"))
@@ -162,7 +162,7 @@ WORKS = st.sampled_from(["PutItem", "UpdateItem", "GetItem", "Query", "CreateTab
 def test_any_mix_keeps_each_lane_in_order(mix: list[tuple[int, str]]) -> None:
     lanes = [FakeLane() for _ in range(3)]
     batch: list[Entry] = [
-        (lanes[number], call(name, str(at)) if name else Answer(400, b"", b"t", str(at).encode()))
+        (lanes[number], call(name, str(at)) if name else Response(400, b"", b"t", str(at).encode()))
         for at, (number, name) in enumerate(mix)
     ]
     served: list[Entry] = []

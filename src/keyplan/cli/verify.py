@@ -99,6 +99,6 @@ def _progress_bar() -> Iterator[tuple[OnProgress, OnProgress]]:
                 typer.echo(f"keyplan verify: {activity}, {completed:,} of {total:,}", err=True)
 
         yield (
-            lambda name, done, total: show_progress(f"loading {name}", done, total),
-            lambda name, done, total: show_progress(f"running {name}", done, total),
+            lambda name, completed, total: show_progress(f"loading {name}", completed, total),
+            lambda name, completed, total: show_progress(f"running {name}", completed, total),
         )

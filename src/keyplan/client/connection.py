@@ -16,7 +16,7 @@ from keyplan.client import pages, reads, tables, transactions, writes
 from keyplan.client.errors import TooManyResultsError
 from keyplan.client.failures import KEY_VALUE_ERRORS, FirstAttemptError, key_value_error, rejection_error
 from keyplan.client.pages import PageOptions, RangeReader, Unreadable, report_once
-from keyplan.client.requests import Answer, Context, Program, Request, Transport, drive, fail_first
+from keyplan.client.requests import Context, Program, Request, Response, Transport, drive, fail_first
 from keyplan.client.tables import Declared, PlanTable
 from keyplan.client.transports import EngineTransport
 from keyplan.design.conditions.builders import KeyCondition
@@ -234,7 +234,7 @@ class DirectCalls:
     If the connection has a meter, every call runs as a program, because each request is measured.
     """
 
-    def __init__(self, context: Context, immediate: Callable[[str], Callable[[str, Request], Answer] | None]) -> None:
+    def __init__(self, context: Context, immediate: Callable[[str], Callable[[str, Request], Response] | None]) -> None:
         """Create the fast path of a connection.
 
         `immediate` returns a function that sends requests for the given operation without waiting, or None if the
@@ -336,7 +336,7 @@ class Connection:
         call = self._call = transport.call
         prepared = transport.prepared if isinstance(transport, EngineTransport) else None
 
-        def immediate(operation: str) -> Callable[[str, Request], Answer]:
+        def immediate(operation: str) -> Callable[[str, Request], Response]:
             """Return the function that sends requests for an operation directly.
 
             If the `_call` attribute of the connection was replaced, for example in a test, the function uses it.

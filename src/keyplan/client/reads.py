@@ -10,7 +10,7 @@ from keyplan import limits
 from keyplan.client.codec import plan_reader
 from keyplan.client.errors import ThrottledError, WriteConflictError
 from keyplan.client.failures import KEY_VALUE_ERRORS, FirstAttemptError, key_value_error, step_error, with_steps
-from keyplan.client.requests import Answer, Context, Program, Request, Wait, reasons_of, send
+from keyplan.client.requests import Context, Program, Request, Response, Wait, reasons_of, send
 from keyplan.design.declaring.patterns import Call
 from keyplan.design.entities import OWNER
 from keyplan.design.planning.plan import Plan
@@ -31,7 +31,7 @@ def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
     return read_item(plan, response.get("Item"), arguments[NOW])
 
 
-def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
+def direct_get(context: Context, plan: Plan, send: Callable[[str, Request], Response]) -> Callable[[Call[Any]], Any]:
     """Return a function that runs calls to a pattern that reads one item.
 
     Each call sends one GetItem request directly. The function raises FirstAttemptError if DynamoDB returns an error.

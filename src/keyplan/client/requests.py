@@ -34,7 +34,7 @@ from keyplan.errors import CONFLICTS, THROTTLED, ServiceError
 
 R = TypeVar("R")
 Request = dict[str, Any]
-Answer = dict[str, Any]
+Response = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ Program = Generator[Step, Any, R]
 class Transport(Protocol):
     """The interface of blocking transports, which send requests and raise ServiceError for error responses."""
 
-    def call(self, operation: str, request: Request) -> Answer:
+    def call(self, operation: str, request: Request) -> Response:
         """Send a request and return the response, with binary values as bytes."""
 
     def close(self) -> None:
@@ -61,10 +61,10 @@ class Transport(Protocol):
 class AsyncTransport(Protocol):
     """The interface of transports for asyncio, which send requests and raise ServiceError for error responses."""
 
-    async def call(self, operation: str, request: Request) -> Answer:
+    async def call(self, operation: str, request: Request) -> Response:
         """Send a request and return the response, with binary values as bytes."""
 
-    def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
+    def immediate(self, operation: str) -> Callable[[str, Request], Response] | None:
         """Return a blocking function for an operation if it is fast enough to run in the event loop's thread, otherwise
         None.
         """
@@ -73,7 +73,7 @@ class AsyncTransport(Protocol):
         """Close the transport, including its network connections and files."""
 
 
-def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Callable[[float], object]) -> R:
+def drive(program: Program[R], call: Callable[[str, Request], Response], wait: Callable[[float], object]) -> R:
     """Run a request program (a generator that yields requests) to completion.
 
     `call` sends its requests, and `wait` waits for a number of seconds.
@@ -96,14 +96,14 @@ def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Cal
         return result
 
 
-def fail_first(error: ServiceError, call: Callable[[str, Request], Answer]) -> Callable[[str, Request], Answer]:
+def fail_first(error: ServiceError, call: Callable[[str, Request], Response]) -> Callable[[str, Request], Response]:
     """Return a function that raises `error` for its first request, and passes later requests to `call`.
 
     `error` is the response to the first request, which was already sent.
     """
     errors = [error]
 
-    def call_after_error(operation: str, request: Request) -> Answer:
+    def call_after_error(operation: str, request: Request) -> Response:
         if errors:
             raise errors.pop()
         return call(operation, request)
@@ -112,15 +112,15 @@ def fail_first(error: ServiceError, call: Callable[[str, Request], Answer]) -> C
 
 
 def fail_first_async(
-    error: ServiceError, call: Callable[[str, Request], Awaitable[Answer]]
-) -> Callable[[str, Request], Awaitable[Answer]]:
+    error: ServiceError, call: Callable[[str, Request], Awaitable[Response]]
+) -> Callable[[str, Request], Awaitable[Response]]:
     """Return a function that raises `error` for its first request, and passes later requests to `call`.
 
     `error` is the response to the first request, which was already sent.
     """
     errors = [error]
 
-    async def call_after_error(operation: str, request: Request) -> Answer:
+    async def call_after_error(operation: str, request: Request) -> Response:
         if errors:
             raise errors.pop()
         return await call(operation, request)
@@ -130,7 +130,7 @@ def fail_first_async(
 
 async def drive_async(
     program: Program[R],
-    call: Callable[[str, Request], Awaitable[Answer]],
+    call: Callable[[str, Request], Awaitable[Response]],
     wait: Callable[[float], Awaitable[object]],
 ) -> R:
     """Run a request program (a generator that yields requests) to completion.
@@ -238,7 +238,7 @@ class Outcome:
 
 def send(
     context: Context, operation: str, request: Request, outcome: Outcome | None = None, *, repeatable: bool = True
-) -> Program[Answer]:
+) -> Program[Response]:
     """Send a request, and retry it after transient errors.
 
     Raises ServiceError for other error responses, and RunError if the last attempt fails. If `repeatable` is False, the
@@ -247,7 +247,7 @@ def send(
     attempt = 0
     while True:
         try:
-            response: Answer = yield operation, request
+            response: Response = yield operation, request
         except ServiceError as error:
             failed = error
         else:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from keyplan import errors
 from keyplan.client.errors import NoAnswerError
-from keyplan.client.requests import Answer, Request
+from keyplan.client.requests import Request, Response
 from keyplan.errors import ServiceError, UnknownOperationError
 
 
@@ -22,7 +22,7 @@ class Embedded(Protocol):
     def waits_for_disk(self) -> bool:
         """Whether a write waits until its data is on disk."""
 
-    def call(self, operation: str, request: Request) -> Answer:
+    def call(self, operation: str, request: Request) -> Response:
         """Run one operation. Raises ServiceError where DynamoDB would return an error."""
 
     def close(self) -> None:
@@ -36,7 +36,7 @@ class EngineTransport:
         self.engine, self._owned = engine, owned
         self.call = engine.call
 
-    def prepared(self, operation: str) -> Callable[[str, Request], Answer]:
+    def prepared(self, operation: str) -> Callable[[str, Request], Response]:
         """Return the engine's fast function for an operation. It accepts only requests that were compiled from
         patterns.
         """
@@ -59,13 +59,13 @@ class AsyncEngineTransport:
     def __init__(self, engine: Embedded, *, owned: bool) -> None:
         self.engine, self._owned = engine, owned
 
-    async def call(self, operation: str, request: Request) -> Answer:
+    async def call(self, operation: str, request: Request) -> Response:
         """Run one DynamoDB operation on the engine and return its response."""
         if not self._is_immediate(operation):
             return await _in_thread(partial(self.engine.call, operation, request))
         return self.engine.call(operation, request)
 
-    def immediate(self, operation: str) -> Callable[[str, Request], Answer] | None:
+    def immediate(self, operation: str) -> Callable[[str, Request], Response] | None:
         """Return the engine's function for an operation, or None if the operation must wait for the disk."""
         return _prepared(self.engine, operation) if self._is_immediate(operation) else None
 
@@ -78,20 +78,20 @@ class AsyncEngineTransport:
             self.engine.close()
 
 
-def _prepared(engine: Embedded, operation: str) -> Callable[[str, Request], Answer]:
+def _prepared(engine: Embedded, operation: str) -> Callable[[str, Request], Response]:
     """Return the engine's fast function for compiled requests. For a wrapper without such a function, return
     `engine.call`.
     """
     prepared = getattr(type(engine), "prepared", None)
     if prepared is None:
         return engine.call
-    call: Callable[[str, Request], Answer] = prepared(engine, operation)
+    call: Callable[[str, Request], Response] = prepared(engine, operation)
     return call
 
 
-async def _in_thread(call: Callable[[], Answer]) -> Answer:
+async def _in_thread(call: Callable[[], Response]) -> Response:
     """Run a call in another thread, or in the current thread if no thread can be started."""
-    future: Future[Answer] = Future()
+    future: Future[Response] = Future()
     unclaimed = threading.Lock()
 
     def run_call() -> None:
@@ -118,7 +118,7 @@ class BotoTransport:
         self.client = client
         self._methods: dict[str, Any] = {}
 
-    def call(self, operation: str, request: Request) -> Answer:
+    def call(self, operation: str, request: Request) -> Response:
         """Send a request and return the response. Raises ServiceError for an error response."""
         from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415 - an extra
 
@@ -126,7 +126,7 @@ class BotoTransport:
         if method is None:
             method = self._methods[operation] = getattr(self.client, snake(operation))
         try:
-            response: Answer = method(**request)
+            response: Response = method(**request)
         except ClientError as error:
             raise _failure(error, self.client, operation, request) from error
         except (HTTPClientError, ConnectionError) as error:
@@ -144,19 +144,19 @@ class AioTransport:
     def __init__(self, client: Any, context: Any) -> None:
         self.client, self._context = client, context
 
-    async def call(self, operation: str, request: Request) -> Answer:
+    async def call(self, operation: str, request: Request) -> Response:
         """Send a request and return the response. Raises ServiceError for an error response."""
         from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004, PLC0415 - an extra
 
         try:
-            response: Answer = await getattr(self.client, snake(operation))(**request)
+            response: Response = await getattr(self.client, snake(operation))(**request)
         except ClientError as error:
             raise _failure(error, self.client, operation, request) from error
         except (HTTPClientError, ConnectionError) as error:
             raise no_answer(error) from error
         return response
 
-    def immediate(self, _operation: str) -> Callable[[str, Request], Answer] | None:
+    def immediate(self, _operation: str) -> Callable[[str, Request], Response] | None:
         """Return None, because every operation waits for the network."""
 
     async def close(self) -> None:

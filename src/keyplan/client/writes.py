@@ -19,7 +19,7 @@ from keyplan.client.failures import (
     key_value_error,
 )
 from keyplan.client.reads import read_item
-from keyplan.client.requests import Answer, Context, Outcome, Program, Request, Wait, send
+from keyplan.client.requests import Context, Outcome, Program, Request, Response, Wait, send
 from keyplan.client.transactions import blocks_update, read_stored, remove_expired, transact
 from keyplan.design.declaring.patterns import Call, WriteCall
 from keyplan.design.fields.stored import decode_value
@@ -62,7 +62,7 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
     return _result(plan, arguments, response)
 
 
-def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], Answer]) -> Callable[[Call[Any]], Any]:
+def direct_write(context: Context, plan: Plan, send: Callable[[str, Request], Response]) -> Callable[[Call[Any]], Any]:
     """Return a function that runs calls to a pattern that writes one item.
 
     Each call sends one request directly. The function raises FirstAttemptError if DynamoDB returns an error. If the

@@ -87,7 +87,7 @@ class PolicyStatement:
             "Sid": sid,
             "Effect": "Allow",
             "Action": [f"dynamodb:{action}" for action in self.actions],
-            "Resource": [account.arn(*place) for place in self.locations],
+            "Resource": [account.arn(*location) for location in self.locations],
         }
         conditions = self._conditions()
         return {**statement, "Condition": conditions} if conditions else statement
@@ -193,8 +193,8 @@ def _by_partition(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[
     for limits, texts in by_limits.items():
         if limits != Limits() and (() in unconditional or not texts.keys() - unconditional.keys()):
             continue
-        allowed = {**unconditional, **texts} if limits.enclosed else texts
-        for group in _groups(sorted(allowed)):
+        allowed_texts = {**unconditional, **texts} if limits.enclosed else texts
+        for group in _groups(sorted(allowed_texts)):
             yield limits, group
 
 

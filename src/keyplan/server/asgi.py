@@ -17,7 +17,7 @@ from keyplan.server.hosts import LocalHosts, is_loopback
 from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall, ServedEngine
 from keyplan.server.sigv4 import SignatureChecker
 from keyplan.server.turns import Job, Turns
-from keyplan.server.wire import Answer, Request
+from keyplan.server.wire import Request, Response
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -31,13 +31,13 @@ class _DisconnectedError(Exception):
 class _Waiter:
     """The queue of a single ASGI request, with a future that receives the response."""
 
-    def __init__(self, job: ProtocolCall | Answer, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, job: ProtocolCall | Response, loop: asyncio.AbstractEventLoop) -> None:
         self.jobs: deque[Job] = deque((job,))
         self.queued = False
         self.stalled = False
-        self.future: asyncio.Future[Answer] = loop.create_future()
+        self.future: asyncio.Future[Response] = loop.create_future()
 
-    def send_response(self, response: Answer) -> None:
+    def send_response(self, response: Response) -> None:
         """Set the response as the result of the future, unless the ASGI request was cancelled."""
         if not self.future.done():
             self.future.set_result(response)
@@ -102,8 +102,8 @@ class DynamoDBApplication:
         content = b"" if scope["method"] == "HEAD" else response.body
         await send({"type": "http.response.body", "body": content})
 
-    async def _answer(self, job: ProtocolCall | Answer) -> Answer:
-        if isinstance(job, Answer):
+    async def _answer(self, job: ProtocolCall | Response) -> Response:
+        if isinstance(job, Response):
             return job
         loop = asyncio.get_running_loop()
         turns = self._turns

@@ -17,7 +17,7 @@ import httptools
 from keyplan.limits import REQUEST_BYTES, REQUEST_HEAD_BYTES
 from keyplan.server.protocol import DynamoDBProtocol
 from keyplan.server.turns import Job, Turns
-from keyplan.server.wire import Answer, Request, head
+from keyplan.server.wire import Request, Response, head
 
 HEAD_BYTES = REQUEST_HEAD_BYTES
 DISCARD_BYTES = 4 * REQUEST_BYTES  # a body over the limit is read up to this size, so that the client gets the response
@@ -331,7 +331,7 @@ class HttpConnection(asyncio.Protocol):
         else:  # the service also returns 400 for a head that is too long
             self._refuse(self._protocol.malformed(400))
 
-    def _refuse(self, response: Answer) -> None:
+    def _refuse(self, response: Response) -> None:
         """Ignore further input, and send an error response as the last response on this connection."""
         self._ignores_input = True
         self._stage = _IDLE
@@ -339,7 +339,7 @@ class HttpConnection(asyncio.Protocol):
         self.jobs.append(response)
         self._turns.enqueue(self)
 
-    def send_response(self, response: Answer) -> None:
+    def send_response(self, response: Response) -> None:
         """Send the response to the oldest request on this connection that has no response yet."""
         transport = self._transport
         if transport.is_closing() or not self._pending_responses:

@@ -1,7 +1,7 @@
 """An implementation of the DynamoDB JSON protocol. It turns HTTP requests into HTTP responses and uses no sockets.
 
 `answer` does everything in one step. Servers that let several requests share a commit use three steps: `read` runs all
-checks that do not need the engine and returns a `ProtocolCall` or an `Answer` (a response), `run` calls the engine, and
+checks that do not need the engine and returns a `ProtocolCall` or a `Response`, `run` calls the engine, and
 `render` converts the result to a response. No step raises an exception. Every error becomes a response in DynamoDB's
 format. An unexpected exception is logged with its traceback and becomes an InternalServerError.
 
@@ -39,7 +39,7 @@ from keyplan.server import compression
 from keyplan.server.catalogue import CAPITAL_MESSAGE, SILENT_OPERATIONS, TABLES_PREFIX, prefix_of
 from keyplan.server.hosts import LocalHosts
 from keyplan.server.sigv4 import FormatChecker, SignatureChecker
-from keyplan.server.wire import JSON, JSON_1_0, TEXT, XML, Answer, Request, RequestIds
+from keyplan.server.wire import JSON, JSON_1_0, TEXT, XML, Request, RequestIds, Response
 
 logger = logging.getLogger("keyplan.server")
 
@@ -108,11 +108,11 @@ class DynamoDBProtocol:
         self._region_host = f"dynamodb.{engine.region}.amazonaws.com"
         self._targets = {f"{prefix_of(name)}.{name}".encode(): name for name in engine.operations}
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Response:
         """Run a request and return the response."""
         return self.finish(self.read(request))
 
-    def read(self, request: Request) -> ProtocolCall | Answer:
+    def read(self, request: Request) -> ProtocolCall | Response:
         """Run all checks on a request that do not need the engine.
 
         Return a call to run, or the response if the request is invalid or does not call an operation.
@@ -155,7 +155,7 @@ class DynamoDBProtocol:
             raise _not_a_structure(parsed, operation)
         return ProtocolCall(operation, parsed, content_type, headers)
 
-    def finish(self, job: ProtocolCall | Answer) -> Answer:
+    def finish(self, job: ProtocolCall | Response) -> Response:
         """Return the response for `job`, a result of `read`. If `job` is a call, run the call first."""
         return self.render(job, self.run(job)) if isinstance(job, ProtocolCall) else job
 
@@ -166,7 +166,7 @@ class DynamoDBProtocol:
         except Exception as error:  # noqa: BLE001 - every exception becomes a response
             return error
 
-    def render(self, call: ProtocolCall, result: dict[str, Any] | Exception) -> Answer:
+    def render(self, call: ProtocolCall, result: dict[str, Any] | Exception) -> Response:
         """Return the response for a call. `result` is the engine's result or the exception that the engine raised."""
         if isinstance(result, Exception):
             return self._error(self.failure(result), call.content_type, call.headers)
@@ -194,20 +194,20 @@ class DynamoDBProtocol:
         logger.error("an operation failed unexpectedly", exc_info=error)
         return InternalServerError(texts.INTERNAL)
 
-    def too_large(self, headers: dict[bytes, bytes]) -> Answer:
+    def too_large(self, headers: dict[bytes, bytes]) -> Response:
         """Return the response for a body over 16 MB. It has status 413 and no Content-Length, as in DynamoDB."""
-        return Answer(413, b"", JSON, self._ids.next(), _cors(headers), unsized=True)
+        return Response(413, b"", JSON, self._ids.next(), _cors(headers), unsized=True)
 
-    def forbidden(self, reason: str) -> Answer:
+    def forbidden(self, reason: str) -> Response:
         """Return the response for a request whose Host or Origin header is not accepted. `reason` is the
         error message.
         """
-        return Answer(403, error_body(AccessDeniedError(reason)), JSON, self._ids.next())
+        return Response(403, error_body(AccessDeniedError(reason)), JSON, self._ids.next())
 
-    def malformed(self, status: int) -> Answer:
+    def malformed(self, status: int) -> Response:
         """Return the response for input that is not HTTP, arrives too slowly, or has headers that are too long."""
         body = b'{"__type":"com.amazon.coral.service#MalformedHttpRequestException"}'
-        return Answer(status, body, JSON, self._ids.next())
+        return Response(status, body, JSON, self._ids.next())
 
     def _operation(self, target: bytes) -> str:
         operation = self._targets.get(target)
@@ -229,7 +229,7 @@ class DynamoDBProtocol:
         host = self._host(headers)
         return {**result, "Endpoints": [{**endpoint, "Address": host} for endpoint in result["Endpoints"]]}
 
-    def _answer_non_post(self, request: Request) -> Answer:
+    def _answer_non_post(self, request: Request) -> Response:
         """Return the response for a request with a method other than POST.
 
         Only health checks and CORS preflight requests are supported.
@@ -238,17 +238,17 @@ class DynamoDBProtocol:
         if request.method in (b"GET", b"HEAD"):
             if request.path in _HEALTH_PATHS:
                 healthy = texts.HEALTHY.format(host=self._host(headers)).encode("latin-1")
-                return Answer(200, healthy, TEXT, self._ids.next(), _cors(headers))
+                return Response(200, healthy, TEXT, self._ids.next(), _cors(headers))
         elif request.method == b"OPTIONS" and b"origin" in headers:
             extra = (*_cors(headers), *_preflight(headers))
-            return Answer(200, b"", TEXT, self._ids.next(), extra)
+            return Response(200, b"", TEXT, self._ids.next(), extra)
         return self._no_such_page(headers)
 
-    def _no_such_page(self, headers: dict[bytes, bytes]) -> Answer:
+    def _no_such_page(self, headers: dict[bytes, bytes]) -> Response:
         body = texts.NO_SUCH_PAGE.encode()
-        return Answer(404, body, XML, self._ids.next(), _cors(headers))
+        return Response(404, body, XML, self._ids.next(), _cors(headers))
 
-    def _error(self, error: ServiceError, content_type: bytes, headers: dict[bytes, bytes]) -> Answer:
+    def _error(self, error: ServiceError, content_type: bytes, headers: dict[bytes, bytes]) -> Response:
         try:
             body = error_body(error)
         except Exception:
@@ -257,7 +257,7 @@ class DynamoDBProtocol:
             body = error_body(error)
         return self._response(error.status, body, content_type, headers)
 
-    def _response(self, status: int, body: bytes, content_type: bytes, headers: dict[bytes, bytes]) -> Answer:
+    def _response(self, status: int, body: bytes, content_type: bytes, headers: dict[bytes, bytes]) -> Response:
         extra: tuple[tuple[bytes, bytes], ...] = ()
         if len(body) >= compression.THRESHOLD_BYTES and b"accept-encoding" in headers:
             coding = compression.negotiate(headers[b"accept-encoding"])
@@ -266,7 +266,7 @@ class DynamoDBProtocol:
                 extra = ((b"Content-Encoding", coding),)
         if b"origin" in headers:
             extra += _cors(headers)
-        return Answer(status, body, content_type, self._ids.next(), extra)
+        return Response(status, body, content_type, self._ids.next(), extra)
 
 
 def error_body(error: ServiceError) -> bytes:

@@ -21,7 +21,7 @@ from typing import Protocol, TypeAlias
 
 from keyplan.server.catalogue import ITEM_READS, ITEM_WRITES, STATEMENTS
 from keyplan.server.protocol import DynamoDBProtocol, ProtocolCall
-from keyplan.server.wire import Answer, Request
+from keyplan.server.wire import Request, Response
 
 JOBS_PER_TURN = 64
 ROUNDS_PER_TURN = 8  # maximum requests of one queue in a turn, which limits responses to a stalled client
@@ -38,15 +38,15 @@ class TurnQueue(Protocol):
     queued: bool  # True if the queue is waiting for a turn
     stalled: bool  # True if the client does not accept responses now, so that its requests wait
 
-    def send_response(self, response: Answer) -> None:
+    def send_response(self, response: Response) -> None:
         """Send the response to the oldest request in the queue that has no response yet."""
 
 
-Job: TypeAlias = ProtocolCall | Answer | Request
+Job: TypeAlias = ProtocolCall | Response | Request
 """An entry of a queue: a call to run, a response to send, or an unparsed request. Requests are parsed later if the
 waiting requests are already large.
 """
-Entry: TypeAlias = tuple[TurnQueue, ProtocolCall | Answer]
+Entry: TypeAlias = tuple[TurnQueue, ProtocolCall | Response]
 
 
 class Turns:
@@ -134,7 +134,7 @@ class Turns:
         The responses are sent together, so that a client wakes up only once.
         """
         protocol = self._protocol
-        responses: list[tuple[TurnQueue, Answer]] = []
+        responses: list[tuple[TurnQueue, Response]] = []
         unsent_bytes = 0
         for queue, job in entries:
             response = protocol.finish(job)
@@ -157,13 +157,13 @@ class Turns:
             responses = self._failure_responses([job for _, job in entries], error)
         _send([(queue, response) for (queue, _), response in zip(entries, responses, strict=True)])
 
-    def _failure_responses(self, jobs: list[ProtocolCall | Answer], error: Exception) -> list[Answer]:
+    def _failure_responses(self, jobs: list[ProtocolCall | Response], error: Exception) -> list[Response]:
         protocol = self._protocol
         failure = protocol.failure(error)
         return [protocol.render(job, failure) if isinstance(job, ProtocolCall) else job for job in jobs]
 
 
-def _send(responses: list[tuple[TurnQueue, Answer]]) -> None:
+def _send(responses: list[tuple[TurnQueue, Response]]) -> None:
     for queue, response in responses:
         queue.send_response(response)
 

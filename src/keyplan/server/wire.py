@@ -75,7 +75,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Answer:
+class Response:
     """An HTTP response. `extra` contains headers that are sent in addition to those of every response."""
 
     status: int
@@ -122,7 +122,7 @@ class RequestIds:
             return characters[:_ID_LENGTH]
 
 
-def head(response: Answer, date: bytes, keep_alive: bool) -> bytes:
+def head(response: Response, date: bytes, keep_alive: bool) -> bytes:
     """Return the status line and headers of an HTTP/1.1 response, including the empty line after them."""
     length = b"Transfer-Encoding: chunked" if response.unsized else b"Content-Length: %d" % len(response.body)
     extra = b"".join([b"%b: %b\r\n" % pair for pair in response.extra]) if response.extra else b""

@@ -12,7 +12,7 @@ from typing import Any
 
 from keyplan import limits
 from keyplan.client.connection import Connection
-from keyplan.client.requests import Answer, Context, Request, Transport, drive, send
+from keyplan.client.requests import Context, Request, Response, Transport, drive, send
 from keyplan.client.tables import Declared, create_tables
 from keyplan.client.transports import BotoTransport
 from keyplan.clock import Clock, SystemClock
@@ -47,7 +47,7 @@ class Service:
         """Return the physical name of a table."""
         return self._db.table_name(table) if isinstance(self._db, Connection) else table.name
 
-    def call(self, operation: str, request: Request) -> Answer:
+    def call(self, operation: str, request: Request) -> Response:
         """Call an operation of the database and return its response."""
         return self._send(self._transport, operation, request)
 
@@ -55,7 +55,7 @@ class Service:
         """Create a table under its declared name, or verify that the existing table matches the declaration."""
         drive(create_tables(self._context, [table], wait=True), self._transport.call, self._wait)
 
-    def _send(self, transport: Transport, operation: str, request: Request) -> Answer:
+    def _send(self, transport: Transport, operation: str, request: Request) -> Response:
         return drive(send(self._context, operation, request), transport.call, self._wait)
 
     def _wait(self, seconds: float) -> None:
@@ -76,7 +76,7 @@ class StreamService(Service):
         self._streams = _streams_transport(self._transport, streams)
         self._is_derived = streams is None and self._streams is not self._transport
 
-    def call(self, operation: str, request: Request) -> Answer:
+    def call(self, operation: str, request: Request) -> Response:
         """Call an operation of the database or of its streams and return the response."""
         return self._send(self._streams if operation in STREAM_OPERATIONS else self._transport, operation, request)
 

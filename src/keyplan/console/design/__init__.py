@@ -339,7 +339,7 @@ class _Pages:
             {
                 "state": progress.state,
                 "activity": progress.activity,
-                "done": progress.done,
+                "completed": progress.completed,
                 "total": progress.total,
             }
         )

@@ -27,7 +27,7 @@ class RunProgress:
     state: State = "idle"
     activity: str = ""
     """The current step of the verification, such as "loading Task"."""
-    done: int = 0
+    completed: int = 0
     total: int = 0
     error: str = ""
 
@@ -77,8 +77,8 @@ class Verification:
                 self._design,
                 items=items,
                 book=self._book,
-                progress=lambda name, done, total: self._report_progress(f"loading {name}", done, total),
-                running=lambda name, done, total: self._report_progress(f"running {name}", done, total),
+                progress=lambda name, completed, total: self._report_progress(f"loading {name}", completed, total),
+                running=lambda name, completed, total: self._report_progress(f"running {name}", completed, total),
                 seconds=TIME_LIMIT_S,
             )
         except _Stopped:
@@ -89,7 +89,7 @@ class Verification:
             self.report = report
             self.progress = replace(self.progress, state="done")
 
-    def _report_progress(self, activity: str, done: int, total: int) -> None:
+    def _report_progress(self, activity: str, completed: int, total: int) -> None:
         if self._stop_requested.is_set():
             raise _Stopped
-        self.progress = RunProgress("running", activity, done, total)
+        self.progress = RunProgress("running", activity, completed, total)

@@ -163,9 +163,9 @@
           return;
         }
         progress.querySelector("[data-activity]").textContent = now.activity;
-        progress.querySelector("[data-count]").textContent = now.total ? `${now.done.toLocaleString()} of ${now.total.toLocaleString()}` : "";
+        progress.querySelector("[data-count]").textContent = now.total ? `${now.completed.toLocaleString()} of ${now.total.toLocaleString()}` : "";
         bar.max = now.total || 1;
-        bar.value = now.done;
+        bar.value = now.completed;
       } catch {
         progress.querySelector("[data-activity]").textContent = "The console does not answer.";
       }
