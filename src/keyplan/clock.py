@@ -76,4 +76,4 @@ def check_seconds(**delays: float) -> None:
     """Raise ValueError if a delay is negative, infinite or not a number. The message contains the parameter's name."""
     for name, seconds in delays.items():
         if not (isinstance(seconds, (int, float)) and 0 <= seconds < math.inf):
-            raise ValueError(f"{name} is in seconds, not negative: {seconds!r}")
+            raise ValueError(f"{name} must be a non-negative number of seconds, not {seconds!r}")

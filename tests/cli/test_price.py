@@ -61,8 +61,8 @@ def test_a_price_can_be_set(tmp_path: Path) -> None:
     [
         (["--set", "write_unit"], "write it as name=price"),
         (["--set", "write_unit=dear"], "write it as name=price"),
-        (["--set", "write_unit=nan"], "nan is not a price"),
-        (["--set", "write_unit=-1"], "-1.0 is not a price"),
+        (["--set", "write_unit=nan"], "nan is not a price: expected a finite number of at least 0"),
+        (["--set", "write_unit=-1"], "-1.0 is not a price: expected a finite number of at least 0"),
         (["--set", "writes=1"], "unknown price writes"),
         (["--region", "mars-1"], "no prices are included for mars-1"),
         (["--prices", "none.json"], "cannot be read"),
@@ -98,7 +98,7 @@ def test_a_price_missing_from_a_file_is_named(tmp_path: Path) -> None:
         result = run(command, design(tmp_path, NOTES), "--prices", str(path))
         assert result.exit_code == 2
         assert result.stderr.endswith(
-            f"keyplan {command}: the prices of home-1 do not contain point_in_time_gb_month\n"
+            f"keyplan {command}: the price file for home-1 does not contain point_in_time_gb_month\n"
         )
     document["prices"]["point_in_time_gb_month"] = vars(shipped.prices["point_in_time_gb_month"])
     path.write_text(json.dumps(document))

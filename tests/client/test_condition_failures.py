@@ -285,13 +285,13 @@ def test_a_transaction_names_the_step_with_the_duplicate_unique_value(store: Any
     assert str(caught.value).startswith(
         "no write was applied: step 2 place(new=Order(order='3', status='open', number='N1'"
     )
-    assert str(caught.value).endswith("Order with number='N1' is taken by Order PK='ORDER#1' SK='ORDER'")
+    assert str(caught.value).endswith("number='N1' of Order is already taken by Order PK='ORDER#1' SK='ORDER'")
 
 
 def test_steps_are_named_after_all_retries(clock: ManualClock) -> None:
     with Engine.memory(clock=clock, ttl_sweep_s=None, faults=Faults(conflicts=1.0)) as engine:
         db = keyplan.connect(engine=engine, retries=Retries(attempts=2))
-        with pytest.raises(WriteConflictError, match="no write was applied, after 2 attempts: step ") as caught:
+        with pytest.raises(WriteConflictError, match="no write was applied after 2 attempts: step ") as caught:
             db.transact(put(Order(order="1")), put(Order(order="2")))
     assert "Order PK='ORDER#" in str(caught.value)
     assert "': another transaction or write of the item is in progress" in str(caught.value)
@@ -321,7 +321,7 @@ class Cancelling:
         ),
         ("TransactionConflict", WriteConflictError, "another transaction or write of the item is in progress"),
         ("ItemCollectionSizeLimitExceeded", RequestRefusedError, "its item collection reached 10 GB, the maximum in"),
-        ("ValidationError", RequestRefusedError, "the item has 409,651 bytes, the service accepts 409,600"),
+        ("ValidationError", RequestRefusedError, "the item has 409,651 bytes, but the limit is 409,600"),
     ],
 )
 def test_every_cancellation_reason_has_a_message(
@@ -357,7 +357,7 @@ def test_a_transactional_read_names_the_items_that_were_being_written(clock: Man
     with pytest.raises(WriteConflictError) as caught:
         store.transact_get(order("1"), order("2"))
     assert str(caught.value) == (
-        "nothing was read, after 2 attempts: step 2 order(order='2'): Order PK='ORDER#2' SK='ORDER': another"
+        "no item was read after 2 attempts: step 2 order(order='2'): Order PK='ORDER#2' SK='ORDER': another"
         " transaction or write of the item is in progress"
     )
     assert caught.value.key == {"PK": "ORDER#2", "SK": "ORDER"}
@@ -372,9 +372,7 @@ def test_a_transaction_rejected_as_a_whole_names_the_failing_steps(store: Any) -
     )
     with pytest.raises(RequestRefusedError) as many:
         store.transact(*(place(Order(order=str(number), number=str(number))) for number in range(60)))
-    assert str(many.value).endswith(
-        "120 actions, of which the service accepts 100; 60 of them write or delete unique values"
-    )
+    assert str(many.value).endswith("120 actions, but the limit is 100; 60 of them write or delete unique values")
     with pytest.raises(RequestRefusedError) as large:
         store.transact(*(place(Order(order=str(number), note="n" * 400_000)) for number in range(11)))
-    assert "bytes, of which the service accepts 4,194,304; the largest is step 11 place(" in str(large.value)
+    assert "bytes, but the limit is 4,194,304; the largest is step 11 place(" in str(large.value)

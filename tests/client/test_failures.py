@@ -95,7 +95,7 @@ def test_a_retried_create_recognizes_its_own_item_in_any_spelling(engine: Engine
 
 def test_a_retried_create_that_meets_a_different_item_has_an_unknown_outcome(engine: Engine) -> None:
     unlucky(engine, LOST[0], times=0).run(board.comment(COMMENT.model_copy(update={"text": "another's"})))
-    with pytest.raises(OutcomeUnknownError, match="an earlier attempt got no answer") as caught:
+    with pytest.raises(OutcomeUnknownError, match="an earlier attempt received no response") as caught:
         unlucky(engine, LOST[0]).run(board.comment(COMMENT))
     assert caught.value.key == {"PK": "USER#u", "SK": "TASK#t#COMMENT#0001"}
 
@@ -174,7 +174,7 @@ def test_a_write_without_a_response_has_an_unknown_outcome(engine: Engine) -> No
 )
 def test_invalid_retries_are_rejected_with_the_given_value(input_value: dict[str, Any]) -> None:
     ((name, value),) = input_value.items()
-    with pytest.raises(ValueError, match=f"^{name} is .*: {value!r}$"):
+    with pytest.raises(ValueError, match=f"^{name} must be .*, not {value!r}$"):
         Retries(**input_value)
 
 

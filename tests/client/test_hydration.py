@@ -455,13 +455,13 @@ def test_hydrated_reads_and_views_are_verified() -> None:
 
 
 def test_unneeded_hydration_is_rejected() -> None:
-    with pytest.raises(DesignError, match="hydrates items of table mail, which are complete already"):
+    with pytest.raises(DesignError, match="hydrates items of table mail, which are already complete"):
 
         @mail.query(Mail, hydrate=True)
         def own(box: str) -> KeyCondition:
             return pk(box=box)
 
-    with pytest.raises(DesignError, match="hydrates entries of index by_day, which hold every requested field"):
+    with pytest.raises(DesignError, match="hydrates entries of index by_day, which contain every requested field"):
 
         @mail.query(Subject, index="by_day", hydrate=True)
         def titles(day: str) -> KeyCondition:

@@ -190,7 +190,7 @@ def test_only_scans_accept_segments_and_the_number_is_below_the_total(db: Any) -
 
 def test_sizes_below_one_are_rejected(engine: Engine) -> None:
     db = keyplan.connect(engine=engine)
-    with pytest.raises(ValueError, match="limit is at least 1, not 0"):
+    with pytest.raises(ValueError, match="limit must be at least 1, not 0"):
         db.run(board.comments(UID, TID), limit=0)
 
 

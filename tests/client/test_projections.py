@@ -407,9 +407,9 @@ def test_a_view_reads_exactly_the_projected_attributes(engine: Engine) -> None:
 
 def test_a_view_has_fields_of_its_entity_and_its_whole_key() -> None:
     for fields, problem in (
-        ({"box": str, "id": str, "author": str}, "has a field author, and Letter has no such field"),
-        ({"box": str, "id": str, "at": str}, "has a field at, and Letter has at as <class 'int'>"),
-        ({"box": str, "subject": str}, "has no id, by which the key of Letter is made"),
+        ({"box": str, "id": str, "author": str}, "has a field author, but Letter has no such field"),
+        ({"box": str, "id": str, "at": str}, "has a field at, but Letter has at as <class 'int'>"),
+        ({"box": str, "subject": str}, "is missing id, which the key of Letter contains"),
     ):
         definitions: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
         with pytest.raises(DesignError, match=f"view Odd {problem}"):

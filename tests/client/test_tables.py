@@ -99,12 +99,12 @@ def test_differences_of_an_existing_table_are_listed(engine: Engine) -> None:
     with pytest.raises(TableDiffersError, match="table shop exists, but differs from its declaration") as caught:
         db.create_tables(now)
     assert list(caught.value.differences) == [
-        "at is of type S, and N is declared",
-        "the key of index by_day is day (HASH), at (RANGE), and day (HASH), amount (RANGE) is declared",
-        "index by_day holds all, and keys is declared",
+        "at is of type S, but N is declared",
+        "the key of index by_day is day (HASH), at (RANGE), but day (HASH), amount (RANGE) is declared",
+        "index by_day projects all, but keys is declared",
         "it has no index by_name",
         "it has no index local",
-        "its stream is off, and NEW_IMAGE is declared",
+        "its stream is off, but NEW_IMAGE is declared",
     ]
 
     @now.get(Sale)
@@ -117,7 +117,7 @@ def test_differences_of_an_existing_table_are_listed(engine: Engine) -> None:
 
 def test_another_expiry_is_a_difference(engine: Engine) -> None:
     keyplan.connect(engine=engine).create_tables(Table("shop", pk="PK", ttl="until"))
-    with pytest.raises(TableDiffersError, match="its expiry is until, and gone_at is declared"):
+    with pytest.raises(TableDiffersError, match="its TTL attribute is until, but gone_at is declared"):
         keyplan.connect(engine=engine).create_tables(Table("shop", pk="PK", ttl="gone_at"))
 
 

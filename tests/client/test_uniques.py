@@ -39,7 +39,7 @@ def sentinels(db: Any, raw: Any) -> dict[str, str]:
 def test_a_duplicate_value_is_rejected_with_its_owner(db: Any) -> None:
     db.run(board.add_task(a_task("t1", "x")))
     with pytest.raises(
-        UniqueTakenError, match="Task with external_ref='x' is taken by Task PK='USER#u' SK='TASK#t1'"
+        UniqueTakenError, match="external_ref='x' of Task is already taken by Task PK='USER#u' SK='TASK#t1'"
     ) as e:
         db.run(board.add_task(a_task("t2", "x")))
     assert (e.value.fields, e.value.values) == (("external_ref",), ("x",))

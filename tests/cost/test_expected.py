@@ -195,7 +195,7 @@ def test_a_field_that_is_the_whole_key_has_as_many_values_as_items() -> None:
     all_of, _, _ = shop({}).patterns
     estimate = expected(all_of)
     assert estimate.evaluated == 901
-    assert estimate.guesses == ("Reading.device_id is assumed to have as many values as there are Device",)
+    assert estimate.guesses == ("Reading.device_id is assumed to have one value per Device",)
 
 
 def jobs() -> Table:
@@ -356,7 +356,7 @@ def test_fields_of_one_name_and_different_types_are_not_assumed_to_have_equal_va
         return pk(shop=shop)
 
     assert expected(sales_of).evaluated == 600
-    assert expected(sales_of).guesses == ("how many values Sale.shop has is not declared",)
+    assert expected(sales_of).guesses == ("the number of values of Sale.shop is not declared",)
 
 
 def test_a_prefix_of_a_field_is_estimated_like_a_range() -> None:
@@ -440,7 +440,7 @@ def test_the_size_of_a_batch_is_declared_or_assumed_to_be_one() -> None:
 
     estimates = [expected(pattern) for pattern in (drop, drop_both, notes)]
     assert [estimate.evaluated for estimate in estimates] == [1, 2, 3]
-    assert [estimate.guesses for estimate in estimates] == [("a call of drop is about one item",), (), ()]
+    assert [estimate.guesses for estimate in estimates] == [("each call of drop handles one item",), (), ()]
 
 
 def test_fields_before_a_range_select_and_the_range_does_not() -> None:
@@ -533,7 +533,7 @@ def test_an_update_whose_condition_excludes_an_index_writes_no_entry() -> None:
 
 def test_assumptions_about_new_items_are_listed() -> None:
     begin, *rest = loans().patterns
-    assert expected(begin).guesses == ("every new Loan is in index out, by its defaults",)
+    assert expected(begin).guesses == ("every new Loan is in index out because of its defaults",)
     assert not any(expected(pattern).guesses for pattern in rest)
 
 

@@ -192,7 +192,7 @@ def test_a_key_prefix_selects_by_its_complete_fields() -> None:
 
     assert evaluated_by_pattern(table) == {"of_kind": 200, "like": 200, "written_like": 200, "written": 2, "exact": 200}
     assert guesses(written_like) == ()
-    assert guesses(exact) == ("how many values Log.text has is not declared",)
+    assert guesses(exact) == ("the number of values of Log.text is not declared",)
 
 
 def test_only_values_that_a_sparse_index_may_contain_count() -> None:
@@ -295,15 +295,15 @@ def test_combinations_are_limited_by_the_number_of_items_that_they_identify(
 
 
 def test_assumptions_are_listed() -> None:
-    assert guesses(hub(1_000)[1]) == ("owner, name of Issue are assumed to have as many values as there are Repo",)
+    assert guesses(hub(1_000)[1]) == ("owner, name of Issue are assumed to have one combination of values per Repo",)
     assert guesses(hub(1_000, owner=10, name=20)[1]) == ()
     assert guesses(hub(1_000, owner=400, name=900)[1]) == ()
     assert guesses(hub(None)[1]) == (
-        "how many values Issue.owner has is not declared",
-        "how many values Issue.name has is not declared",
+        "the number of values of Issue.owner is not declared",
+        "the number of values of Issue.name is not declared",
     )
     assert guesses(hub(1_000, owner=10)[1]) == (
-        "owner, name of Issue are assumed to have as many values as there are Repo",
+        "owner, name of Issue are assumed to have one combination of values per Repo",
     )
 
 
@@ -509,9 +509,9 @@ def test_an_undeclared_index_partition_key_has_the_values_of_its_field() -> None
         "of_state": 25_000,
     }
     assert {pattern.name: guesses(pattern) for pattern in table.patterns} == {
-        "of_order": ("Order.order_id is assumed to differ in each Order",),
+        "of_order": ("Order.order_id is assumed to be different in each Order",),
         "of_mail": (),
-        "of_request": ("how many values Order.request has is not declared: 20 items of each are assumed",),
-        "of_shop": ("how many values Order.shop has is not declared",),
+        "of_request": ("the number of values of Order.request is not declared: 20 items per value are assumed",),
+        "of_shop": ("the number of values of Order.shop is not declared",),
         "of_state": ("the 4 values of Order.state are assumed to be used equally",),
     }

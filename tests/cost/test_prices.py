@@ -304,5 +304,5 @@ def test_an_overridden_price_has_the_source_given() -> None:
 
 @pytest.mark.parametrize("price", [float("inf"), float("nan"), -1.0, "1"])
 def test_a_price_must_be_finite_and_not_negative(price: float) -> None:
-    with pytest.raises(ValueError, match="is not a price"):
+    with pytest.raises(ValueError, match="is not a price: expected a finite number of at least 0"):
         book().with_prices({"write_unit": price})

@@ -109,12 +109,12 @@ WHEN = ', only_if=F.state == "open"'
     [
         (("{due}", "{due:month}"), "the key of Task in index due changed from GSI1SK = {due} to GSI1SK = {due:month}", "GSI1SK"),  # noqa: E501
         (("DUE#", "OPEN#"), "the key of Task in index due changed from GSI1PK = DUE#{user} to GSI1PK = OPEN#{user}", "GSI1PK"),  # noqa: E501
-        (('"{due}")', f'"{{due}}"{WHEN})'), "the condition for Task to be in index due changed", "GSI1PK, GSI1SK"),
+        (('"{due}")', f'"{{due}}"{WHEN})'), "the only_if condition of Task in index due changed", "GSI1PK, GSI1SK"),
         (
             ('"{due}")', f'"{{due:month}}"{WHEN})'),
             (
-                "the key of Task in index due changed from GSI1SK = {due} to GSI1SK = {due:month}, and so did the"
-                " condition to be in it"
+                "the key of Task in index due changed from GSI1SK = {due} to GSI1SK = {due:month}, and so did its"
+                " only_if condition"
             ),
             "GSI1PK, GSI1SK",
         ),

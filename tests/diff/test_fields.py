@@ -91,10 +91,10 @@ def test_a_field_that_writes_set_from_now_on_changes_programs_only(tmp_path: Pat
     loans = LOANS.replace(*header)
     (change,) = compared(tmp_path, loans.replace("FIELDS", plain), loans.replace("FIELDS", timed)).changes
     assert (change.kind, change.verdict) == ("field changed", "code")
-    assert change.summary == "Loan.made is now set by writes to the time it was created, instead of set by programs"
+    assert change.summary == "Loan.made is now set to the time when the item was created, instead of set by programs"
     assert change.effects.endswith("While the old version runs, its writes do not set made.")
     (change,) = compared(tmp_path, loans.replace("FIELDS", timed), loans.replace("FIELDS", plain)).changes
-    assert change.summary == "Loan.made is now set by programs, instead of set by writes to the time it was created"
+    assert change.summary == "Loan.made is now set by programs, instead of set to the time when the item was created"
 
 
 def test_a_new_field_that_writes_set_must_be_written_into_stored_items_first(tmp_path: Path) -> None:

@@ -56,10 +56,10 @@ def harness() -> Harness:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (_wrong_size, "recorded size is not the item's"),
+        (_wrong_size, "recorded size differs from the size of the item"),
         (_unreadable, "item cannot be read"),
-        (_elsewhere, "row lies under another key than its item's"),
-        (_without_row, "recorded number or size of items is wrong"),
+        (_elsewhere, "key of the row differs from the key of its item"),
+        (_without_row, "recorded number or total size of items is wrong"),
     ],
 )
 def test_a_damaged_backup_is_found(harness: Harness, damage: Damage, message: str) -> None:
@@ -73,9 +73,9 @@ def test_a_damaged_backup_is_found(harness: Harness, damage: Damage, message: st
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (_wrong_size, "recorded size is not the item's"),
+        (_wrong_size, "recorded size differs from the size of the item"),
         (_unreadable, "item cannot be read"),
-        (_elsewhere, "row lies under another key than its item's"),
+        (_elsewhere, "key of the row differs from the key of its item"),
     ],
 )
 def test_a_damaged_history_is_found(harness: Harness, damage: Damage, message: str) -> None:

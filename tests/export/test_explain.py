@@ -74,7 +74,7 @@ def test_assumed_figures_of_a_design_are_marked_as_unproved(book: PriceBook) -> 
     assert "unproved:" in text.split("\n\n")[0]
     (row,) = [line for line in text.splitlines() if line.startswith("  write_counted ")]
     assert row.split() == ["write_counted", "TransactWriteItems", "~10.0", "W", "no", "rate", "-"]
-    assert "  - sizes of Author are guessed from its fields" in text
+    assert "  - sizes of Author are estimated from its fields" in text
     assert "  - no calls, because no rate is declared: of_day, " in text
 
 
@@ -201,4 +201,4 @@ def test_a_claim_that_rests_on_an_assumption_is_unproved(book: PriceBook) -> Non
     text = explain(note, book)
     assert "Cost, at declared sizes, unproved: it rests on an assumption (see below)\n" in text
     assert '  "0.5 RCU": unproved, because of an assumption (see below), estimated 0.5 read units\n' in text
-    assert "  - assumed: sizes of Note are guessed from its fields\n" in text
+    assert "  - assumed: sizes of Note are estimated from its fields\n" in text

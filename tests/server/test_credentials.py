@@ -36,8 +36,8 @@ def test_keys_are_read_by_access_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "holds no keys"),
-        (b"[a]\nregion = x", "holds no keys"),
+        (b"", "contains no access keys"),
+        (b"[a]\nregion = x", "contains no access keys"),
         (b"no section", "is not a credentials file"),
         (b"\xff\xfe", "is not a credentials file"),
         (b"[a]\naws_access_key_id = x", "[a] has no aws_secret_access_key"),

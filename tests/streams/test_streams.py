@@ -163,7 +163,7 @@ def test_a_throttled_shard_is_not_read_for_a_while(script: Script) -> None:
     assert runner.run_once().read == 0
     (notice,) = script.notices
     assert isinstance(notice, TemporaryFailure)
-    assert "two readers at most" in str(notice)
+    assert "at most two readers" in str(notice)
     script.clock.advance(60)
     runner.run_once()
     assert script.got == [1]

@@ -253,7 +253,7 @@ def test_consumers_that_cannot_run_are_rejected_with_a_fix(inside: World) -> Non
     def watch(change: Inserted[Any]) -> None:
         """Take orders."""
 
-    with pytest.raises(ConsumerSetupError, match=r'"dlq", which the runner was not given'):
+    with pytest.raises(ConsumerSetupError, match=r'"dlq", which the runner does not have'):
         inside.runner()
     with pytest.raises(ConsumerSetupError, match="no consumer look; it has: watch"):
         inside.runner("look")

@@ -52,7 +52,7 @@ def test_a_claim_about_a_pattern_is_judged_by_its_measurements(
     assert judge(Claim(text), figures(**expected)).standing == standing
 
 
-ASSUMED = ("how many values Order.shop has is not declared",)
+ASSUMED = ("the number of values of Order.shop is not declared",)
 
 
 @pytest.mark.parametrize(

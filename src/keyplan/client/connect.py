@@ -64,7 +64,7 @@ def _prefix(options: str) -> str:
     values = parse_qs(options, strict_parsing=True) if options else {}
     unknown = sorted(set(values) - {"table_prefix"})
     if unknown:
-        raise ValueError(f"unknown option in the URL: {', '.join(unknown)}; the only one is table_prefix")
+        raise ValueError(f"unknown option in the URL: {', '.join(unknown)}; the only option is table_prefix")
     return values.get("table_prefix", [""])[-1]
 
 

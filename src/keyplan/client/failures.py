@@ -368,7 +368,7 @@ def step_error(
         return ThrottledError(problem, **details)
     size = item_bytes(members["Item"]) if "Item" in members else 0
     if code == "ValidationError" and size > limits.ITEM_BYTES:
-        problem = f"{description}: the item has {size:,} bytes, the service accepts {limits.ITEM_BYTES:,}"
+        problem = f"{description}: the item has {size:,} bytes, but the limit is {limits.ITEM_BYTES:,}"
     elif code == "ItemCollectionSizeLimitExceeded":
         problem = f"{description}: its item collection reached 10 GB, the maximum in a table with local indexes"
     else:
@@ -410,14 +410,14 @@ def rejection_error(plan: Plan, table: str, error: ServiceError) -> RunError:
     """Return the error for a request that DynamoDB rejected for a reason other than a false condition."""
     if error.code == "ResourceNotFoundException":
         return TableMissingError(
-            f"{plan.pattern}: table {table}, or an index of it, does not exist ({error.message}); create it with"
+            f"{plan.pattern}: table {table} or one of its indexes does not exist ({error.message}); create it with"
             " connection.create_tables(...) or with your deployment",
             code=error.code,
         )
     if error.code == "IdempotentParameterMismatchException":
         return TokenReusedError(
-            f"{plan.pattern}: the token was used within ten minutes for another transaction, or the stored items have"
-            " changed; give each transaction its own token",
+            f"{plan.pattern}: the token was used in the last ten minutes for another transaction, or the stored items"
+            " have changed; give each transaction its own token",
             code=error.code,
         )
     return RequestRefusedError(

@@ -152,7 +152,7 @@ class PageOptions:
                 value_text = f"{type(value).__name__}: {shorten(value)}"
                 raise TypeError(f"{call_text} expects {name} as {expected_type.__name__}, got {value_text}")
             if isinstance(value, int) and value < 1:
-                raise ValueError(f"{call_text}: {name} is at least 1, not {value}")
+                raise ValueError(f"{call_text}: {name} must be at least 1, not {value}")
         if self.unreadable is not None and not callable(self.unreadable):
             value_text = f"{type(self.unreadable).__name__}: {shorten(self.unreadable)}"
             raise TypeError(f"{call_text} expects unreadable as a function, got {value_text}")
@@ -173,7 +173,7 @@ def _check_segment(segment: object) -> None:
         case (int(number), int(total)) if 0 <= number < total <= limits.SCAN_SEGMENTS:
             return
     raise ValueError(
-        f"segment={segment!r} is invalid: give its number, from 0, and the number of segments, up to"
+        f"segment={segment!r} is invalid: pass the number of the segment, from 0, and the number of segments, up to"
         f" {limits.SCAN_SEGMENTS:,}; (0, 4) is the first of four"
     )
 
@@ -366,7 +366,7 @@ class _Partition:
         except ServiceError as error:
             if error.code == "ValidationException" and start is not None and "tarting key" in error.message:
                 raise CursorError(
-                    f"the cursor is outside of the range of {self._range_reader.plan.pattern}: {error.message}",
+                    f"the cursor is outside the range of {self._range_reader.plan.pattern}: {error.message}",
                     code=error.code,
                 ) from error
             raise
@@ -415,7 +415,7 @@ def page(context: Context, range_reader: RangeReader, arguments: Arguments, opti
     """
     options = options.with_defaults_of(range_reader.plan)
     if options.segment is not None and range_reader.plan.operation != "Scan":
-        raise TypeError(f"{range_reader.plan.pattern} is not a scan: only scans have the option segment")
+        raise TypeError(f"{range_reader.plan.pattern} is not a scan: only scans accept segment=")
     limit, page_size, cursor = options.limit, options.page_size, options.cursor
     partition_arguments = range_reader.request.partitions(arguments)
     binding = _cursor_binding(context, range_reader, partition_arguments, options.segment)

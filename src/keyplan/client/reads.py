@@ -171,7 +171,7 @@ def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Pr
             for (plan, arguments), action, reason in zip(gets, actions, reasons, strict=False)
         ]
         steps = [(plan.pattern, arguments) for plan, arguments in gets]
-        summary = f"nothing was read, after {context.retries.attempts} attempts"
+        summary = f"no item was read after {context.retries.attempts} attempts"
         raise with_steps(last_error, summary, steps, errors) from cause
     pairs = zip(gets, transaction_response["Responses"], strict=True)
     return tuple(read_item(plan, response.get("Item"), arguments[NOW]) for (plan, arguments), response in pairs)

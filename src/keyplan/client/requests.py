@@ -182,7 +182,7 @@ class Retries:
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
-            raise ValueError(f"attempts is a number, at least 1: {self.attempts!r}")
+            raise ValueError(f"attempts must be at least 1, not {self.attempts!r}")
         check_seconds(first_s=self.first_s, most_s=self.most_s)
 
     def wait_s(self, attempt: int, clock: Clock) -> float:

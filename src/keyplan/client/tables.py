@@ -154,7 +154,7 @@ def _until_active(context: Context, name: str, description: Mapping[str, Any] | 
     for poll in range(_POLLS):
         existing = yield from describe(context, name)
         if existing is None:
-            raise TableMissingError(f"table {name} was deleted while it was created")
+            raise TableMissingError(f"table {name} was deleted while it was being created")
         if _is_active(existing):
             return
         yield Wait(min(_MAX_POLL_S, _FIRST_POLL_S * 2**poll))
@@ -194,7 +194,7 @@ def _is_ttl_enabled(context: Context, schema: Schema) -> Program[bool]:
     if existing.get("TimeToLiveStatus", "DISABLED") in {"DISABLED", "DISABLING"}:
         return False
     if existing.get("AttributeName") != schema.ttl:
-        problem = f"its expiry is {existing.get('AttributeName')}, and {schema.ttl} is declared"
+        problem = f"its TTL attribute is {existing.get('AttributeName')}, but {schema.ttl} is declared"
         raise TableDiffersError(f"table {name} exists, but {problem}", differences=[problem], entity=schema.name)
     return True
 
@@ -240,14 +240,14 @@ def differences(expected: Mapping[str, Any], existing: Mapping[str, Any]) -> Ite
     Indexes that exist but are not declared are ignored.
     """
     if _keys(expected) != _keys(existing):
-        yield f"its key is {_keys_text(existing)}, and {_keys_text(expected)} is declared"
+        yield f"its key is {_keys_text(existing)}, but {_keys_text(expected)} is declared"
     types = {
         attribute["AttributeName"]: attribute["AttributeType"] for attribute in existing.get("AttributeDefinitions", ())
     }
     for attribute in expected["AttributeDefinitions"]:
         type_code = types.get(attribute["AttributeName"])
         if type_code is not None and type_code != attribute["AttributeType"]:
-            yield f"{attribute['AttributeName']} is of type {type_code}, and {attribute['AttributeType']} is declared"
+            yield f"{attribute['AttributeName']} is of type {type_code}, but {attribute['AttributeType']} is declared"
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         existing_indexes = {index["IndexName"]: index for index in existing.get(member, ())}
         for index in expected.get(member, ()):
@@ -255,7 +255,7 @@ def differences(expected: Mapping[str, Any], existing: Mapping[str, Any]) -> Ite
     stream = expected.get("StreamSpecification", {}).get("StreamViewType")
     has_stream = existing.get("StreamSpecification", {}).get("StreamViewType")
     if stream is not None and stream != has_stream:
-        yield f"its stream is {has_stream or 'off'}, and {stream} is declared"
+        yield f"its stream is {has_stream or 'off'}, but {stream} is declared"
 
 
 def _index_differences(expected: Mapping[str, Any], existing: Mapping[str, Any] | None) -> Iterator[str]:
@@ -264,10 +264,13 @@ def _index_differences(expected: Mapping[str, Any], existing: Mapping[str, Any] 
         yield f"it has no index {name}"
         return
     if _keys(expected) != _keys(existing):
-        yield f"the key of index {name} is {_keys_text(existing)}, and {_keys_text(expected)} is declared"
+        yield f"the key of index {name} is {_keys_text(existing)}, but {_keys_text(expected)} is declared"
     existing_projection, declared_projection = existing["Projection"], expected["Projection"]
     if _projected(existing_projection) != _projected(declared_projection):
-        yield f"index {name} holds {_projected(existing_projection)}, and {_projected(declared_projection)} is declared"
+        yield (
+            f"index {name} projects {_projected(existing_projection)}, but {_projected(declared_projection)} is"
+            " declared"
+        )
 
 
 def _keys(description: Mapping[str, Any]) -> list[tuple[str, str]]:

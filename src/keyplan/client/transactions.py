@@ -496,7 +496,7 @@ def _with_steps(
     cause = last_error.__cause__
     reasons = reasons_of(cause) if isinstance(cause, ServiceError) else []
     errors = [] if not reasons else _errors_of(calls, actions, reasons, cause)  # type: ignore[arg-type]  # as above
-    summary = f"no write was applied, after {attempts} attempts"
+    summary = f"no write was applied after {attempts} attempts"
     return with_steps(last_error, summary, [(call.pattern.name, call.arguments) for call in calls], errors)
 
 
@@ -513,7 +513,7 @@ def _rejection_error(
         places.setdefault(action.place, []).append(action)
     repeated_actions = next((item_actions for item_actions in places.values() if len(item_actions) > 1), None)
     if len(actions) > limits.TRANSACTION_ACTIONS:
-        detail = f"{len(actions)} actions, of which the service accepts {limits.TRANSACTION_ACTIONS}"
+        detail = f"{len(actions)} actions, but the limit is {limits.TRANSACTION_ACTIONS}"
         if len(actions) > len(calls):
             detail += f"; {len(actions) - len(calls)} of them write or delete unique values"
     elif repeated_actions is not None:
@@ -525,7 +525,7 @@ def _rejection_error(
     elif sum(bytes_of.values()) > limits.TRANSACTION_BYTES:
         largest = max(bytes_of, key=bytes_of.__getitem__)
         detail = (
-            f"the items have {sum(bytes_of.values()):,} bytes, of which the service accepts"
+            f"the items have {sum(bytes_of.values()):,} bytes, but the limit is"
             f" {limits.TRANSACTION_BYTES:,}; the largest is {_step_text(calls, largest)}"
         )
     else:
@@ -547,7 +547,7 @@ def _unique_error(action: Action, reason: dict[str, Any]) -> UniqueTakenError:
     pairs = ", ".join(f"{name}={shorten(value)}" for name, value in zip(action.rule.fields, action.values, strict=True))
     owner_text = "" if owner is None else f" by {describe_item(spec, owner)}"
     return UniqueTakenError(
-        f"{spec.name} with {pairs} is taken{owner_text}",
+        f"{pairs} of {spec.name} is already taken{owner_text}",
         fields=action.rule.fields,
         values=action.values,
         owner=owner,

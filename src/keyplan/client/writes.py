@@ -130,7 +130,7 @@ def _decoded_item(item: Item) -> dict[str, Any]:
 
 def _outcome_unknown(error: RunError) -> OutcomeUnknownError:
     return OutcomeUnknownError(
-        f"an earlier attempt got no answer and may have been applied: {error}",
+        f"an earlier attempt received no response and may have been applied: {error}",
         entity=error.entity,
         key=error.key,
         code=error.code,

@@ -91,7 +91,7 @@ def expected_for_plan(plan: Plan, facts: Facts) -> Expected:
 
 def _size_guesses(plan: Plan) -> tuple[str, ...]:
     return tuple(
-        f"sizes of {spec.name} are guessed from its fields" for spec in plan.entities if not item_size(spec).declared
+        f"sizes of {spec.name} are estimated from its fields" for spec in plan.entities if not item_size(spec).declared
     )
 
 
@@ -286,7 +286,7 @@ def _batch_items(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
     values = None if plan.walk is None else plan.walk[1].values
     if isinstance(values, tuple):
         return float(len(values)), ()
-    assumed = () if facts.expected_items is not None else (f"a call of {plan.pattern} is about one item",)
+    assumed = () if facts.expected_items is not None else (f"each call of {plan.pattern} handles one item",)
     return facts.expected_items or 1.0, assumed
 
 
@@ -377,10 +377,10 @@ def _write_guesses(plan: Plan) -> tuple[str, ...]:
         if index_defaults(plan, bound) and share_in_index(plan.entity, bound) < _share_written(plan, bound)
     ]
     guesses = tuple(
-        f"every new {plan.entity.name} is in index {bound.index.name}, by its defaults" for bound in default_keys
+        f"every new {plan.entity.name} is in index {bound.index.name} because of its defaults" for bound in default_keys
     )
     has_patch = any(action.optional for action in plan.actions)
-    return (*guesses, f"every call of {plan.pattern} gives all fields of its patch") if has_patch else guesses
+    return (*guesses, f"every call of {plan.pattern} sets all fields of its patch") if has_patch else guesses
 
 
 def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:

@@ -35,7 +35,7 @@ class Price:
     def __post_init__(self) -> None:
         """Raise ValueError if the price is negative or not finite."""
         if not (isinstance(self.price, (int, float)) and 0 <= self.price < math.inf):
-            raise ValueError(f"{self.price!r} is not a price")
+            raise ValueError(f"{self.price!r} is not a price: expected a finite number of at least 0")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class PriceBook:
 
     def __getitem__(self, name: str) -> float:
         if name not in self.prices:
-            raise PriceDataError(f"the prices of {self.region} do not contain {name}")
+            raise PriceDataError(f"the price file for {self.region} does not contain {name}")
         return self.prices[name].price
 
     def price_in_class(self, name: str, table_class: str) -> float:

@@ -186,7 +186,7 @@ def matching_count(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     """
     items = entity.volume
     if items is None:
-        guesses.append(f"the number of {entity.name} is not declared: {ASSUMED:g} are assumed")
+        guesses.append(f"the number of {entity.name} items is not declared: {ASSUMED:g} are assumed")
         return ASSUMED
     bound = entity.key_in(plan.index)
     if bound is None:
@@ -389,7 +389,7 @@ def _value_counts(name: str, entity: EntitySpec, plan: Plan, constants: Sequence
     if number is None and plan.index is not None:
         number, guess = _id_count(name, entity)
     if number is None:
-        return ValueCounts(None, f"how many values {entity.name}.{name} has is not declared")
+        return ValueCounts(None, f"the number of values of {entity.name}.{name} is not declared")
     return ValueCounts(max(1.0, number / len(constants or ("",))), guess)
 
 
@@ -412,7 +412,7 @@ def _value_count(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | Non
         if owner.volume is not None and owner.key.fields == (name,):
             return (
                 count_of(owner.volume),
-                f"{entity.name}.{name} is assumed to have as many values as there are {owner.name}",
+                f"{entity.name}.{name} is assumed to have one value per {owner.name}",
             )
     choices = choices_of(field)
     if choices:
@@ -434,9 +434,11 @@ def _id_count(name: str, entity: EntitySpec) -> tuple[float | None, str]:
     if _is_unique(entity, name):
         return count_of(entity.volume), ""
     if is_own_id(entity, name):
-        return count_of(entity.volume), f"{entity.name}.{name} is assumed to differ in each {entity.name}"
+        return count_of(entity.volume), f"{entity.name}.{name} is assumed to be different in each {entity.name}"
     if is_id(entity, name):
-        assumed = f"how many values {entity.name}.{name} has is not declared: {ASSUMED:g} items of each are assumed"
+        assumed = (
+            f"the number of values of {entity.name}.{name} is not declared: {ASSUMED:g} items per value are assumed"
+        )
         return max(1.0, count_of(entity.volume) / ASSUMED), assumed
     return None, ""
 
@@ -490,7 +492,7 @@ def _combinations(counts: Mapping[str, ValueCounts], entity: EntitySpec, plan: P
             if not is_known and owner is not entity:
                 names_text = ", ".join(names)
                 guesses.append(
-                    f"{names_text} of {entity.name} are assumed to have as many values as there are {owner.name}"
+                    f"{names_text} of {entity.name} are assumed to have one combination of values per {owner.name}"
                 )
             product *= max(1, count_of(owner.volume))
             remaining = {name: values for name, values in remaining.items() if name not in names}

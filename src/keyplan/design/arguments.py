@@ -133,7 +133,7 @@ def check_text(option: str, value: object, *, may_be_none: bool = False) -> None
         raise invalid_option(option, value, "not a string", f'write {option}="...", in quotes')
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise invalid_option(
-            option, value, "not valid text: it holds a lone surrogate", "leave it out: UTF-8 has no bytes for it"
+            option, value, "not valid text: it contains a lone surrogate", "remove it: UTF-8 cannot encode it"
         )
 
 
@@ -165,7 +165,7 @@ def check_count(option: str, count: int, max_count: int) -> None:
     `count` is the number of values, and `option` is the name of the option in the error message.
     """
     if not 1 <= count <= max_count:
-        refuse(f"{option} is given {count} values", f"give from 1 to {max_count} of them")
+        refuse(f"{option} has {count} values", f"pass 1 to {max_count} values")
 
 
 def as_tuple(option: str, values: object, kinds: type | tuple[type, ...], fix: str) -> tuple[Any, ...]:

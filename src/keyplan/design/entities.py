@@ -239,14 +239,14 @@ def _viewed_spec(model: type[View[Any]], place: Place) -> EntitySpec:
                 "no such field" if entity_field is None else f"{field_name} as {entity_field.info.annotation!r}"
             )
             raise DesignError(
-                f"view {name} has a field {field_name}, and {spec.name} has {field_text}",
+                f"view {name} has a field {field_name}, but {spec.name} has {field_text}",
                 place=place.at(f"{field_name}:", width=len(field_name)),
                 other=spec.place,
                 fix=f"declare fields of {spec.name} with their names and types, or leave {field_name} out",
             )
     if missing := [field_name for field_name in spec.key.fields if field_name not in model.model_fields]:
         raise DesignError(
-            f"view {name} has no {', '.join(missing)}, by which the key of {spec.name} is made",
+            f"view {name} is missing {', '.join(missing)}, which the key of {spec.name} contains",
             place=place.at(f"class {name}"),
             other=spec.place,
             fix=f"add {', '.join(missing)}",
@@ -347,7 +347,7 @@ def _check_model(model: type[Entity], place: Place) -> None:
     spec = model.__dict__.get("__keyplan__")
     if isinstance(spec, EntitySpec):
         raise DesignError(
-            f"{model.__name__} is an entity of table {spec.schema.name} already",
+            f"{model.__name__} is already an entity of table {spec.schema.name}",
             place=place,
             other=spec.place,
             fix="make a subclass for the other table",
@@ -366,7 +366,7 @@ def _check_version(name: str | None, fields: Mapping[str, StoredField], model: t
     _check_field(name, fields, model, place)
     if fields[name].annotation is not int or fields[name].optional:
         raise DesignError(
-            f"{model.__name__}.{name} counts changes, but is not an int",
+            f"{model.__name__}.{name} is the version, but is not an int",
             place=place.at(f"{name}:", width=len(name)),
             fix=f"declare it as {name}: int = 0",
         )
@@ -380,7 +380,7 @@ def _check_write_times(fields: Mapping[str, StoredField], key: BoundKey, model: 
     for name in key.fields:
         if fields[name].write_time == "updated":
             raise DesignError(
-                f"the primary key of {model.__name__} contains {name}, which every write sets to its time",
+                f"the primary key of {model.__name__} contains {name}, which every write sets to the current time",
                 place=key.place.at(name),
                 fix="use Created() for it, or another field in the key",
             )
@@ -466,7 +466,7 @@ def _check_key_attributes(
         if not is_stored and part.template is not None and part.template.reversible and name in part.fields:
             continue  # the field is stored only in the key string
         raise DesignError(
-            f"{part.attribute} is to hold the key {part.text}, and {model.__name__}.{name} is stored there",
+            f"{part.attribute} stores the key {part.text}, but {model.__name__}.{name} is stored there too",
             place=bound_key.place.at(part.text),
             fix=f'give the field another attribute: Annotated[..., Attribute("{name}_")], or rename the key attribute',
         )
@@ -482,7 +482,8 @@ def _check_sparse_key(
     field_attributes = {field.attribute for field in fields.values()}
     if bound_key.only_if is not None and all(part.attribute in field_attributes for part in bound_key.attributes):
         raise DesignError(
-            f"{model.__name__} cannot leave index {index.name}: its key there consists of fields that every item keeps",
+            f"only_if has no effect in index {index.name}: its key of {model.__name__} consists of fields that every"
+            " item keeps",
             place=bound_key.place.at("only_if="),
             fix="give the index a separate key attribute with a template, or drop the condition",
         )

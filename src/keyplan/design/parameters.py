@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 _FIX_BRANCH = "declare one pattern for each case, or decide before the pattern is called"
-_FIX_TEXT = "key text is made by the entity's templates: pass the parameter as it is"
+_FIX_TEXT = "pass the parameter unchanged: the entity's templates write the key text"
 _FIX_COMPUTE = "compute the value before the call and pass it as a parameter"
 
 
@@ -138,7 +138,7 @@ def each(values: Iterable[T]) -> T:
     """
     values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
     if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
-        refuse(f"each({values!r}) names no values", "pass a list parameter: each(user_ids)")
+        refuse(f"each({values!r}) has no values", "pass a list parameter: each(user_ids)")
     return cast("T", Each(values))
 
 

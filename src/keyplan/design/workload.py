@@ -26,7 +26,10 @@ class Rate:
 
     def __post_init__(self) -> None:
         if not is_number(self.average) or (self.peak is not None and not is_number(self.peak, self.average)):
-            refuse(f"{self} is not a rate", "give calls per second: an average of at least 0, and a peak not below it")
+            refuse(
+                f"{self} is not a rate",
+                "give calls per second: an average of at least 0, and a peak of at least the average",
+            )
 
     @property
     def highest(self) -> float:
@@ -59,10 +62,10 @@ class Bytes:
     def __post_init__(self) -> None:
         minimum = 0.0
         if self.average is None:
-            refuse(f"{self} are not sizes", "give the average: Bytes(400)")
+            refuse(f"{self} is not a valid size", "give the average: Bytes(400)")
         for size in (self.average, self.p99, self.most):
             if size is not None and not is_number(size, minimum):
-                refuse(f"{self} are not sizes", "give bytes: average, then p99 and most, none below the one before")
+                refuse(f"{self} is not a valid size", "give numbers of bytes in ascending order: average, p99, most")
             minimum = minimum if size is None else size
 
 
@@ -79,7 +82,7 @@ class Distinct:
 
     def __post_init__(self) -> None:
         if not _is_whole_number(self.count) or not (self.hottest is None or is_number(self.hottest, 0, 1)):
-            refuse(f"{self} does not say how a field varies", "give a number of values, and a share from 0 to 1")
+            refuse(f"{self} is not a valid distribution of values", "give a number of values, and a share from 0 to 1")
         object.__setattr__(self, "count", int(self.count))
 
     @property
@@ -118,7 +121,7 @@ class Volume:
         for name, distribution in self.distinct.items():
             if not (isinstance(distribution, Distinct) or _is_whole_number(distribution) or _are_shares(distribution)):
                 refuse(
-                    f"distinct[{name!r}]={distribution!r} does not say how {name} varies",
+                    f"distinct[{name!r}]={distribution!r} is not a valid distribution of {name}",
                     'give a number of values, Distinct(...), or the share of each value: {"open": 0.1, "done": 0.9}',
                 )
         for name, share in self.present.items():

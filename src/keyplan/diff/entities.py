@@ -464,11 +464,11 @@ def _index_key_changed(pair: EntityPair, old_key: BoundIndexKey, new_key: BoundI
     elif changed:
         summary = f"the content of {', '.join(changed)} of {name} in index {index} changed"
     else:
-        summary = f"the condition for {name} to be in index {index} changed"
+        summary = f"the only_if condition of {name} in index {index} changed"
     is_condition_changed = condition_form(old_key.only_if) != condition_form(new_key.only_if)
     rewritten = _index_only_names(pair.new, new_key) if is_condition_changed else changed
     if is_condition_changed and changed:
-        summary += ", and so did the condition to be in it"
+        summary += ", and so did its only_if condition"
     effects = f"Stored items keep the old key: queries of {index} by the new key do not find them."
     if not changed:
         effects = f"Stored items remain in {index}, or outside of it, as last written."

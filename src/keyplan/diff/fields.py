@@ -157,7 +157,7 @@ def _parts(old: StoredField, new: StoredField) -> str:
 
 
 def _set_by(field: StoredField) -> str:
-    return "set by programs" if field.write_time is None else f"set by writes to the time it was {field.write_time}"
+    return "set by programs" if field.write_time is None else f"set to the time when the item was {field.write_time}"
 
 
 def _default(field: StoredField) -> str:

@@ -115,7 +115,7 @@ def _table_removed(table: Table, new: tuple[Table, ...]) -> DesignChange:
     summary = f"table {table.name} was removed"
     effects = (
         "Deleting it deletes every item. With point-in-time recovery, a final backup is kept for 35 days."
-        " A stack without it deletes it too, unless it has DeletionPolicy: Retain, which `keyplan export` sets."
+        " A stack update also deletes it, unless it has DeletionPolicy: Retain, which `keyplan export` sets."
     )
     steps = (RolloutStep("remove", f"back up and delete table {table.name} when no version uses it", "DeleteTable"),)
     place = new[0].schema.place

@@ -69,7 +69,7 @@ class Settings:
     def __post_init__(self) -> None:
         check_seconds(state_delay_s=self.state_delay_s, ttl_delay_s=self.ttl_delay_s)
         if self.stream_shards is not None and self.stream_shards < 1:
-            raise ValueError(f"stream_shards is a number of shards, or None: {self.stream_shards!r}")
+            raise ValueError(f"stream_shards must be a number of at least 1, or None, not {self.stream_shards!r}")
 
 
 class IndexWriter(Protocol):

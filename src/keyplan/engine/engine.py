@@ -68,7 +68,7 @@ class Engine:
         buckets: str | os.PathLike[str] | Buckets | None = None,
     ) -> None:
         if ttl_sweep_s is not None and not 0 < ttl_sweep_s < math.inf:
-            raise ValueError(f"ttl_sweep_s is in seconds, more than none, or None: {ttl_sweep_s!r}")
+            raise ValueError(f"ttl_sweep_s must be a positive number of seconds, or None, not {ttl_sweep_s!r}")
         settings = Settings(
             region=region,
             account=account,

@@ -105,7 +105,7 @@ def _check_backup(view: StoreView, document: dict[str, Any]) -> Iterator[FsckPro
     table, location = backups.table_of(document), document["arn"].split("/", 2)[2]
     yield from _check_copies(table, location, view.span(table.tree, b"", None))
     if not backups.is_in_progress(document) and view.totals(table.tree) != (document["items"], document["size_bytes"]):
-        yield FsckProblem(table.name, location, "recorded number or size of items is wrong")
+        yield FsckProblem(table.name, location, "recorded number or total size of items is wrong")
 
 
 def _check_copies(table: Table, location: str, rows: Iterator[Row]) -> Iterator[FsckProblem]:
@@ -125,12 +125,12 @@ def _check_row(table: Table, key: bytes, version: Version, location: str = "") -
     try:
         expected = table.key.of_item(version.item)
     except ServiceError as error:
-        yield FsckProblem(table.name, location, f"item does not fit the key: {error.message}", key.hex())
+        yield FsckProblem(table.name, location, f"item does not match the key schema: {error.message}", key.hex())
         return
     if expected != key:
-        yield FsckProblem(table.name, location, "row lies under another key than its item's", key.hex())
+        yield FsckProblem(table.name, location, "key of the row differs from the key of its item", key.hex())
     if attribute.item_bytes(version.item) != version.size:
-        yield FsckProblem(table.name, location, "recorded size is not the item's", key.hex())
+        yield FsckProblem(table.name, location, "recorded size differs from the size of the item", key.hex())
 
 
 def _check_entry(

@@ -314,7 +314,7 @@ class HttpConnection(asyncio.Protocol):
     def _head_without_upgrade(self) -> bytes:
         method = self._parser.get_method()
         if method == b"CONNECT" or b"upgrade" not in self._headers:
-            raise httptools.HttpParserError("tunnels are not offered")
+            raise httptools.HttpParserError("CONNECT is not supported")
         version = self._parser.get_http_version().encode()
         lines = [method + b" " + self._target + b" HTTP/" + version]
         for name, value in self._headers.items():

@@ -146,7 +146,7 @@ def launch(
     signatures = load_signatures(credentials)
     if signatures is None and not force_open and not is_loopback(host):
         raise LaunchError(
-            f"every client that can reach {host} could read and change the database: give --credentials FILE to check "
+            f"every client that can reach {host} could read and change the database: pass --credentials FILE to check "
             "signatures, or --force-open to allow everyone",
             USAGE,
         )
@@ -171,7 +171,7 @@ def launch(
             return pages(engine, DynamoDBApplication(engine, signatures=signatures, hosts=allowed_hosts))
 
         aborted = run_until_stopped(protocol, server_socket, started, None if pages is None else create_pages)
-        print_line(f"stopped, {aborted} connection(s) cut off in the middle of a request" if aborted else "stopped")
+        print_line(f"stopped, {aborted} connection(s) closed during a request" if aborted else "stopped")
 
 
 def load_signatures(credentials: str | None) -> SignatureChecker | None:

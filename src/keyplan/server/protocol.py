@@ -252,7 +252,7 @@ class DynamoDBProtocol:
         try:
             body = error_body(error)
         except Exception:
-            logger.exception("the members of an error could not be written: %r", error)
+            logger.exception("cannot encode the members of an error: %r", error)
             error = InternalServerError(texts.INTERNAL)
             body = error_body(error)
         return self._response(error.status, body, content_type, headers)

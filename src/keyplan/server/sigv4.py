@@ -368,7 +368,7 @@ def read_credentials(path: str) -> dict[str, AccessKey]:
         _add_key(keys, path, section, dict(parser.items(section)))
     if not keys:
         raise BadCredentialsError(
-            f"{path} holds no keys: a [section] with aws_access_key_id and aws_secret_access_key is needed"
+            f"{path} contains no access keys: add a [section] with aws_access_key_id and aws_secret_access_key"
         )
     return keys
 

@@ -186,7 +186,9 @@ class FileCheckpoints:
         def change(entry: dict[str, Any]) -> None:
             stored = _lease_of(current.consumer, current.shard, entry.get("lanes", {}).get(current.shard, {}))
             if (stored.fence, stored.owner) != (current.fence, current.owner):
-                raise LeaseLostError(f"{current.consumer}: {current.shard} is now read by {stored.owner or 'nobody'}")
+                raise LeaseLostError(
+                    f"{current.consumer}: {current.shard} is now read by {stored.owner or 'no runner'}"
+                )
             entry["lanes"][current.shard] = _plain(new)
 
         self._change(current.consumer, change)
@@ -230,7 +232,7 @@ class FileCheckpoints:
         try:
             document: _StoredConsumers = json.loads(self.path.read_bytes())
         except ValueError as error:
-            raise ChangesError(f"{self.path} is damaged, or not a file of checkpoints: {error}") from error
+            raise ChangesError(f"{self.path} is damaged, or is not a checkpoint file: {error}") from error
         return document
 
     def _write(self, document: _StoredConsumers) -> None:

@@ -89,8 +89,8 @@ class RunnerTable:
 DEFAULT_NAME = "keyplan-checkpoints"
 _RETENTION_S = 7 * 24 * 3600
 _REMEDY = (
-    "for checkpoints: create it (consumer, what: both String; TTL expires_at), or let the runner create it:"
-    " Runner(..., checkpoints=TableCheckpoints(db, create=True))"
+    "for checkpoints: create it (keys consumer and what, both String; TTL attribute expires_at), or let the runner"
+    " create it: Runner(..., checkpoints=TableCheckpoints(db, create=True))"
 )
 
 

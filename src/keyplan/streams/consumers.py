@@ -180,12 +180,12 @@ def _modified(record: StreamRecord, old: Reader | None, new: Reader | None, even
 
 
 def _removed(record: StreamRecord, old: Reader | None, _new: Reader | None, event_id: str) -> ItemChange[Any]:
-    assert old is not None, "what was removed had an entity"
+    assert old is not None, "a removed item has an entity"
     return Removed(record.sequence_number, event_id, record.at_s, old.entity(record.old or {}))
 
 
 def _expired(record: StreamRecord, old: Reader | None, _new: Reader | None, event_id: str) -> ItemChange[Any]:
-    assert old is not None, "what expired had an entity"
+    assert old is not None, "an expired item has an entity"
     return Expired(record.sequence_number, event_id, record.at_s, old.entity(record.old or {}))
 
 
@@ -212,7 +212,9 @@ def bind_consumers(
     names = [consumer.name for consumer in selected_consumers]
     for consumer in selected_consumers:
         if not consumer.entities:
-            raise ConsumerSetupError(f"{consumer.name} names no entity: @table.on_change(Order), {consumer.place}")
+            raise ConsumerSetupError(
+                f"{consumer.name} is declared without an entity: write @table.on_change(Order), {consumer.place}"
+            )
         if names.count(consumer.name) > 1:
             raise ConsumerSetupError(
                 f"table {table.name} has two consumers named {consumer.name}, which would share checkpoints;"
@@ -280,8 +282,8 @@ def check_destinations(consumers: Sequence[BoundConsumer], destinations: Contain
         destination = consumer.declaration.on_failure
         if destination is not None and destination not in destinations:
             raise ConsumerSetupError(
-                f'{consumer.name} sends failed records to "{destination}", which the runner was not given:'
-                f' destinations={{"{destination}": JsonLinesFolder(...)}}'
+                f'{consumer.name} sends failed records to "{destination}", which the runner does not have:'
+                f' pass destinations={{"{destination}": JsonLinesFolder(...)}}'
             )
 
 
@@ -295,6 +297,7 @@ def check_views(consumer: BoundConsumer, shards: Sequence[Shard], streams: Seque
         if consumer.needs_more_than(views[shard.arn]):
             images = " and ".join(sorted(consumer.declaration.needed_images))
             raise ConsumerSetupError(
-                f"{consumer.name} needs the {images} image of items, and stream {shard.arn} has {views[shard.arn]}:"
-                " a stream's view cannot be altered; switch it off, and on again with the view that is needed"
+                f"{consumer.name} needs the {images} image of items, but stream {shard.arn} has {views[shard.arn]}:"
+                " the view of a stream cannot be changed; disable the stream, and enable a new one with the required"
+                " view"
             )

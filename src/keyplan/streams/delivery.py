@@ -270,7 +270,7 @@ class Delivery:
 
     def _send(self, track: Track, segment: Segment, counts: Counts) -> bool:
         name = track.consumer.declaration.on_failure
-        assert name is not None, "only what has a destination is sent there"
+        assert name is not None, "only failures with a destination are sent"
         try:
             self._destinations[name].send(segment.failures)
         except Exception as error:  # noqa: BLE001 - no record is skipped before its destination has stored it

@@ -33,7 +33,7 @@ class ConsumerStoppedError(ChangesError):
         super().__init__(
             f"{failure.consumer} stopped at record {failure.record.sequence_number} of {failure.record.shard}"
             f" ({failure.record.event_name} {failure.key_text}), after {failure.attempts} attempts: {failure.error};"
-            " fix the consumer, or give it on_failure=... and the runner that destination"
+            " fix the consumer, or declare on_failure=... and pass this destination to the runner"
         )
         self.failure = failure
 

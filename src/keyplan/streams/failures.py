@@ -90,7 +90,9 @@ _MAX_BYTES = 390_000
 KB.
 """
 _MAX_TEXT = 4000
-_REMEDY = "for failed records: create it (consumer, event_id: both String), or use TableDestination(db, create=True)"
+_REMEDY = (
+    "for failed records: create it (keys consumer and event_id, both String), or use TableDestination(db, create=True)"
+)
 
 
 def failure_table(name: str = DEFAULT_NAME) -> Table:

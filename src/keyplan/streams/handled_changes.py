@@ -51,10 +51,10 @@ class HandledChanges:
         self.table = table if table is not None else Table(DEFAULT_NAME, pk="pk", ttl="expires_at")
         if self.table.schema.ttl is None:
             raise DesignError(
-                f"table {self.table.name} has no expiry, and marks would never expire",
+                f"table {self.table.name} has no TTL attribute, so marks would never expire",
                 place=calling_place(),
                 other=self.table.schema.place,
-                fix='declare it with ttl="expires_at", or leave out the table',
+                fix='declare the table with ttl="expires_at", or leave out table=',
             )
         self._mark, self._create = _declare(self.table)
 

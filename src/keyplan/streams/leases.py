@@ -178,7 +178,7 @@ class Leases:
     def _check_not_lost(track: Track) -> None:
         """Raise LeaseLostError if another runner is already known to have acquired the track's shard."""
         if track.is_lost:
-            raise LeaseLostError(f"{track.consumer.name}: {track.lease.shard} is another runner's")
+            raise LeaseLostError(f"{track.consumer.name}: {track.lease.shard} is now read by another runner")
 
     def save(self, track: Track) -> None:
         """Store the consumer's position in the shard as its checkpoint, and renew the lease.

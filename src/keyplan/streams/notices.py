@@ -43,7 +43,9 @@ class StreamReplaced:
     new: str
 
     def __str__(self) -> str:
-        return f"{self.table}: stream {self.old} was followed by {self.new}; changes made between them are in neither"
+        return (
+            f"{self.table}: stream {self.old} was replaced by {self.new}; changes made in between are in neither stream"
+        )
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class RetryScheduled:
     def __str__(self) -> str:
         return (
             f"{self.consumer}: {self.records} records from {self.first_event_id} failed ({self.error}),"
-            f" attempt {self.attempts}, again in {self.wait_s:.1f} s"
+            f" attempt {self.attempts}; retrying in {self.wait_s:.1f} s"
         )
 
 
@@ -75,7 +77,7 @@ class RecordGivenUp:
     def __str__(self) -> str:
         failure = self.failure
         return (
-            f"{failure.consumer}: {failure.record.event_name} {failure.key_text} went to {self.destination}"
+            f"{failure.consumer}: {failure.record.event_name} {failure.key_text} was sent to {self.destination}"
             f" after {failure.attempts} attempts: {failure.error}"
         )
 
@@ -102,7 +104,7 @@ class TemporaryFailure:
     error: str
 
     def __str__(self) -> str:
-        return f"{self.subject}: {self.error}; again in {self.wait_s:.1f} s"
+        return f"{self.subject}: {self.error}; retrying in {self.wait_s:.1f} s"
 
 
 Notice = Gap | StreamReplaced | RetryScheduled | RecordGivenUp | LeaseLost | TemporaryFailure

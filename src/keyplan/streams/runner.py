@@ -173,7 +173,7 @@ class Runner:
     def start(self) -> None:
         """Start a thread that runs the consumers until `stop` is called."""
         if self._thread is not None:
-            raise RuntimeError("the runner has been started already")
+            raise RuntimeError("the runner has already been started")
         self._stop.clear()
         self._stops_early, self._error = False, None
         thread = threading.Thread(target=self._run_thread, name=f"keyplan-changes-{self._name}", daemon=True)
@@ -287,7 +287,7 @@ class Runner:
         streams = streams_of(self._service.call, self._name)
         if not streams:
             raise ConsumerSetupError(
-                f'table {self._name} has no stream: declare it with stream="NEW_AND_OLD_IMAGES", or switch it on'
+                f'table {self._name} has no stream: declare it with stream="NEW_AND_OLD_IMAGES", or enable one'
             )
         for consumer in self.consumers:
             self._release_unlisted(consumer, streams)

@@ -130,7 +130,7 @@ class ShardReader:
             group.failures_in_a_row += 1
             wait_s = self.backoff.wait_s(group.failures_in_a_row, self.clock)
             group.not_before_s = self.clock.monotonic() + wait_s
-            subject = f"{group.cursor.shard.name}: throttled: a shard supports two readers at most"
+            subject = f"{group.cursor.shard.name}: throttled (a shard supports at most two readers)"
             self.notify(TemporaryFailure(subject, wait_s, error.message))
             return None
         group.failures_in_a_row = 0

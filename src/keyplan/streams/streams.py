@@ -102,7 +102,9 @@ def streams_client(client: Any) -> Any:
     from botocore.config import Config  # noqa: PLC0415 - comes with boto3
 
     if client.meta.service_model.service_name != "dynamodb":
-        raise ConsumerSetupError(f"expected a client of dynamodb, got {client.meta.service_model.service_name}")
+        raise ConsumerSetupError(
+            f"expected a client for dynamodb, got a client for {client.meta.service_model.service_name}"
+        )
     config = client.meta.config.merge(Config(parameter_validation=False))
     options: dict[str, Any] = {"region_name": client.meta.region_name, "config": config}
     if ".amazonaws." not in client.meta.endpoint_url:  # Amazon's streams have a separate endpoint
@@ -281,7 +283,7 @@ class ShardCursor:
                 gap = gap or error.code == "TrimmedDataAccessException"
             else:
                 return self._page(response, gap=gap and self._has_lost())
-        raise ServiceError(f"no iterator of {self.shard.name} stays usable")
+        raise ServiceError(f"every new iterator of {self.shard.name} was rejected as expired or trimmed")
 
     def _request_iterator(self, *, from_horizon: bool) -> str:
         request = {"StreamArn": self.shard.arn, "ShardId": self.shard.name, "ShardIteratorType": "TRIM_HORIZON"}

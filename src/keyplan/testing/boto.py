@@ -33,9 +33,7 @@ from typing import Any, TypeVar, cast
 try:
     from botocore.client import BaseClient
 except ModuleNotFoundError as missing:
-    raise ImportError(
-        "keyplan.testing.boto answers botocore's clients and needs botocore: install keyplan[aws]"
-    ) from missing
+    raise ImportError("botocore is required for keyplan.testing.boto: install keyplan[aws]") from missing
 
 from keyplan.testing.classes import decorate_class
 from keyplan.testing.exchange import exchange, run, run_async
@@ -66,7 +64,7 @@ def attach(client: Any, engine: EngineLike) -> None:
     client = _client_of(client)
     service = client.meta.service_model.service_name
     if service not in ANSWERED_SERVICES:
-        raise ValueError(f"a client for {service} cannot be answered by a DynamoDB engine")
+        raise ValueError(f"expected a client for {' or '.join(sorted(ANSWERED_SERVICES))}, got a client for {service}")
     answer = _answer_async if _is_asynchronous(client) else _answer
     client._make_api_call = functools.partial(answer, client, engine)
 
@@ -270,7 +268,7 @@ def _client_of(client_or_resource: Any) -> Any:
 try:
     import boto3
 except ModuleNotFoundError as missing:
-    raise ImportError("boto3 is needed for this: install keyplan[aws]") from missing
+    raise ImportError("boto3 is required for this: install keyplan[aws]") from missing
 
 REGION = "us-east-1"
 

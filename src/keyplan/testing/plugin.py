@@ -47,7 +47,7 @@ _CLIENT_ENVIRONMENT = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker `keyplan`."""
-    config.addinivalue_line("markers", "keyplan(**options): options of the engine that this test gets.")
+    config.addinivalue_line("markers", "keyplan(**options): options of the engine for this test.")
 
 
 @pytest.fixture(scope="session")

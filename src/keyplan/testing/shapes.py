@@ -226,7 +226,7 @@ def _reader(shape: Shape, kind: str, convert: Reader, readers: dict[str, Reader]
     elif isinstance(shape, ListShape):
         reader = _list_reader(_reader(shape.member, kind, convert, readers))
     else:
-        raise TypeError(f"{shape.name} holds no {kind}")
+        raise TypeError(f"{shape.name} contains no {kind}")
     readers[shape.name] = reader
     return reader
 

@@ -142,13 +142,13 @@ class Marked(BaseModel):
 @pytest.mark.parametrize(
     ("annotation", "why"),
     [
-        (Marked, "stored='epoch_s' is for a datetime"),
-        (dict[str, Marked | None], "stored='epoch_s' is for a datetime"),
+        (Marked, "stored='epoch_s' applies only to a datetime"),
+        (dict[str, Marked | None], "stored='epoch_s' applies only to a datetime"),
         (complex, "complex has no attribute type"),
         (set[list[int]], "a set holds strings, numbers or binary"),
         (Loose, "Loose allows extra fields"),
         (Wrapped, "Wrapped is a RootModel"),
-        (Annotated[int, Attribute(stored="epoch_s")], "stored='epoch_s' is for a datetime"),
+        (Annotated[int, Attribute(stored="epoch_s")], "stored='epoch_s' applies only to a datetime"),
         (Annotated[datetime, Attribute(stored="epoch")], "unknown stored='epoch'"),  # type: ignore[arg-type]
         (Annotated[str, Attribute(kind="ids")], "unknown kind='ids'"),  # type: ignore[arg-type]
         (list[Street | Loose], "Street.name has an Attribute, and its model is part of a union"),
@@ -162,5 +162,5 @@ def test_an_unstorable_type_is_rejected_at_its_declaration(annotation: Any, why:
 
 def test_a_default_that_would_replace_none_is_rejected() -> None:
     info = create_model("Model", field=(int | None, 3)).model_fields["field"]
-    with pytest.raises(UnstorableTypeError, match="is read as its default 3"):
+    with pytest.raises(UnstorableTypeError, match="is read as the default 3"):
         stored_field("field", info)

@@ -276,7 +276,7 @@ def test_none_is_a_missing_field(case: tuple[str, str]) -> None:
         (DeclaredField("f", datetime), "", "{f:utc_ms}"),
         (DeclaredField("f", list[str]), "", "make f a str"),
         (DeclaredField("f", dict), "", "dict"),
-        (DeclaredField("f", object, choices=("1", 1)), "", "no text"),
+        (DeclaredField("f", object, choices=("1", 1)), "", "cannot be part of key text"),
         (DeclaredField("f", bool, choices=(True,)), "", "Literal"),
         (DeclaredField("f", str), "utc_ms", "datetime"),
         (DeclaredField("f", UUID), "upper", "{f}"),

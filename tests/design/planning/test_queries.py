@@ -356,10 +356,12 @@ def test_a_note_about_expiry_needs_an_entity_that_expires() -> None:
 
 
 def test_notes_name_attributes_that_an_index_does_not_project() -> None:
-    assert "by_owner does not hold note, until of Thing: they come back as their defaults" in things.plan.notes
-    assert "by_owner does not hold until: expired items of Thing come back until deleted" in things.plan.notes
+    assert "by_owner does not project note, until of Thing: they are returned as their defaults" in things.plan.notes
+    assert "by_owner does not project until: expired items of Thing come back until deleted" in things.plan.notes
     assert not any("hold" in note for note in number_of_things.plan.notes)
-    assert thing.plan.notes == ("items whose until has passed are left out; the service deletes them days later",)
+    assert thing.plan.notes == (
+        "items whose until has passed are left out; the service deletes them within a few days",
+    )
 
 
 def test_plans_and_their_parts_have_a_short_repr() -> None:
@@ -372,7 +374,7 @@ def test_plans_and_their_parts_have_a_short_repr() -> None:
 
 def test_calls_accept_arguments_like_functions() -> None:
     assert things("me").arguments == things(owner="me").arguments == {"owner": "me"}
-    with pytest.raises(TypeError, match=r"things\(\) takes 1 arguments, 2 were given"):
+    with pytest.raises(TypeError, match=r"things\(\) takes 1 arguments, but 2 were given"):
         things("me", "you")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"things\(\) has no argument user"):
         things(user="me")  # type: ignore[call-arg]

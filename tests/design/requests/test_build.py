@@ -476,7 +476,7 @@ def test_adding_none_is_rejected() -> None:
     def more(id: str, by: int | None) -> ItemWrite:
         return item(id=id).add(n=by)
 
-    with pytest.raises(ValueError, match="n is changed by None, but is a number"):
+    with pytest.raises(ValueError, match="n is a number, and cannot be changed by None"):
         request(more("x", None))
 
 

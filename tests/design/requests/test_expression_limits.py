@@ -81,7 +81,7 @@ def test_a_filter_accepts_as_many_operators_as_the_service() -> None:
     text = range_request(most.plan).request({}, "things")["FilterExpression"]
     assert count_operators(text) == limits.EXPRESSION_OPERATORS
     assert is_parsed(text)
-    with pytest.raises(DesignError, match="the filter of more has 301 operators and functions, and the limit is"):
+    with pytest.raises(DesignError, match="the filter of more has 301 operators and functions, but the limit is"):
 
         @things.scan(Thing)
         def more() -> KeyCondition:
@@ -115,7 +115,7 @@ def test_an_expression_is_limited_to_four_kilobytes() -> None:
         return pk(id="a").filter(several(5))
 
     assert is_parsed(range_request(most.plan).request({}, "things")["FilterExpression"])
-    with pytest.raises(DesignError, match=r"the filter of more has \d,\d+ bytes, and the limit is 4,096"):
+    with pytest.raises(DesignError, match=r"the filter of more has \d,\d+ bytes, but the limit is 4,096"):
 
         @things.query(Thing)
         def more() -> KeyCondition:
@@ -168,7 +168,7 @@ def test_an_update_is_limited_to_four_kilobytes() -> None:
     assert limits.EXPRESSION_BYTES - 12 < len(text) <= limits.EXPRESSION_BYTES  # one more has 12
     assert text.endswith(", #603 = :604 ADD #601 :602")  # the key of the index, and the version
     assert read_update(text, "UpdateExpression")
-    with pytest.raises(DesignError, match=r"the update of more has \d,\d+ bytes, and the limit is 4,096"):
+    with pytest.raises(DesignError, match=r"the update of more has \d,\d+ bytes, but the limit is 4,096"):
 
         @wide.update(Wide)
         def more(value: int) -> ItemWrite:

@@ -18,7 +18,7 @@ def test_a_newer_file_is_rejected(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version = {statements.SCHEMA_VERSION + 1}")
     connection.close()
-    with pytest.raises(DatabaseVersionError, match="newer keyplan"):
+    with pytest.raises(DatabaseVersionError, match="newer version of keyplan"):
         SqliteStore(str(path))
 
 
@@ -27,7 +27,7 @@ def test_a_file_of_another_program_is_rejected(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE theirs (a)")
     connection.close()
-    with pytest.raises(DatabaseCorruptError, match="not keyplan's"):
+    with pytest.raises(DatabaseCorruptError, match="not a keyplan database"):
         SqliteStore(str(path))
     text = tmp_path / "notes.txt"
     text.write_text("this is not a database, but it is long enough to check" * 30)

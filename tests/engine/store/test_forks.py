@@ -69,7 +69,10 @@ with Engine.open(path) as again:
 def test_a_child_process_cannot_use_its_parents_database_and_may_open_its_own(durability: str, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "data.db"), durability]
     lines = subprocess.run(command, capture_output=True, check=True, text=True, timeout=120).stdout.splitlines()
-    assert lines == [" was opened before this process was forked: open it again here", "['after', 'before', 'child']"]
+    assert lines == [
+        " was opened before this process was forked: open it again in this process",
+        "['after', 'before', 'child']",
+    ]
 
 
 CLOSING = """

@@ -47,7 +47,7 @@ def fill(store: SqliteStore, tree: Tree, count: int) -> list[bytes]:
 
 @pytest.mark.parametrize("word", ["Full", "sync", "", None])
 def test_an_unknown_durability_is_rejected_before_a_file_is_created(word: Any, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r'^durability is "normal" or "full", not '):
+    with pytest.raises(ValueError, match=r'^durability must be "normal" or "full", not '):
         SqliteStore(str(tmp_path / "data.db"), durability=word)
     assert list(tmp_path.iterdir()) == []
 
@@ -432,7 +432,7 @@ def test_threads_may_copy_to_one_path_concurrently(tmp_path: Path) -> None:
 
 
 def test_a_database_requires_a_path() -> None:
-    with pytest.raises(StorageError, match="has a path"):
+    with pytest.raises(StorageError, match="path of the database is empty"):
         SqliteStore("")
 
 

@@ -372,7 +372,7 @@ def test_a_database_of_a_newer_version_is_a_clear_error(tmp_path: Path) -> None:
     Engine.open(tmp_path / "keyplan.db").close()
     with closing(apsw.Connection(str(tmp_path / "keyplan.db"))) as file:
         file.pragma("user_version", 999)
-    with ExitStack() as stack, pytest.raises(UpError, match="open it with the newer keyplan that wrote it"):
+    with ExitStack() as stack, pytest.raises(UpError, match="open it with a newer version of keyplan"):
         prepare(Settings(tmp_path), stack, lambda _line: None)
 
 

@@ -89,7 +89,7 @@ def check_key_text(builder: str, text: object) -> None:
     if not isinstance(text, str):
         refuse(
             f"{builder}.text expects a string, got {text!r}",
-            f"write the text out, with parameters as placeholders: {_KEY_TEXT_EXAMPLES[builder]}",
+            f"write the full text, with parameters as placeholders: {_KEY_TEXT_EXAMPLES[builder]}",
         )
 
 
@@ -260,7 +260,7 @@ class SortKey:
         for bound in (low,) if high is None else (low, high):
             check_key_text("sk", bound)
         if op not in get_args(TextOp):
-            refuse(f"{op!r} is not a comparison of key texts", f"write one of {', '.join(get_args(TextOp))}")
+            refuse(f"{op!r} is not a comparison operator of .sk.text", f"write one of {', '.join(get_args(TextOp))}")
         if (op == "between") is (high is None):
             count_text = "one text" if high is None else "two texts"
             refuse(
@@ -303,7 +303,7 @@ class SortKey:
 def _single_bound(bounds: dict[str, Any]) -> dict[str, Any]:
     if len(bounds) != 1:
         refuse(
-            f"a range is over one field, not over {', '.join(bounds) or 'none'}",
+            f"a range needs exactly one field, got {', '.join(bounds) or 'none'}",
             "state the leading fields with .sk(...), and one field in the range",
         )
     return bounds
@@ -530,7 +530,7 @@ def item(*entity: object, **fields: object) -> ItemWrite:
     if entity:
         if fields or len(entity) > 1:
             refuse(
-                f"item(...) is given {entity[0]!r} and other arguments",
+                f"item(...) is called with {entity[0]!r} and other arguments",
                 "write item(task) for a whole item, or name every field: item(user_id=user_id, task_id=task_id)",
             )
         return ItemWrite(item=entity[0])

@@ -174,7 +174,7 @@ def _module_values(module: ModuleType, name: str, kind: type[T], example: str) -
     for member in values:
         if not isinstance(member, kind):
             raise DesignError(
-                f"the module's {name} hold {member!r}, which is not a {kind.__name__}",
+                f"the module's {name} contain {member!r}, which is not a {kind.__name__}",
                 place=Place(_module_path(module), 1, name),
                 fix=f"write {example}, and rename other variables",
             )

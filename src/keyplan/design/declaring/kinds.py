@@ -118,7 +118,7 @@ def check_options(options: Mapping[str, Any], known_options: frozenset[str]) -> 
     for name in ("limit", "page_size"):
         value = options.get(name)
         if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
-            refuse(f"{name}={value!r} is not a number of items", "give an int, at least 1")
+            refuse(f"{name}={value!r} is not a number of items", "pass an int of at least 1")
     check_flags(
         **{
             name: options[name]
@@ -267,9 +267,9 @@ def _check_hydration(pattern: PatternDeclaration, plan: Plan) -> None:
     if not plan.hydrated or plan.faults:
         return
     if plan.index is None:
-        problem = f"{pattern.name} hydrates items of table {plan.schema.name}, which are complete already"
+        problem = f"{pattern.name} hydrates items of table {plan.schema.name}, which are already complete"
     elif plan.index.project is not None and not any(_unprojected_fields(plan, spec) for spec in plan.entities):
-        problem = f"{pattern.name} hydrates entries of index {plan.index.name}, which hold every requested field"
+        problem = f"{pattern.name} hydrates entries of index {plan.index.name}, which contain every requested field"
     else:
         return
     raise DesignError(problem, place=pattern.place.at("hydrate="), fix="leave hydrate out: no further read is needed")
@@ -379,7 +379,7 @@ def _plan_batch_get(declaration: PatternDeclaration, write: ItemWrite, draft: Pl
         raise DesignError(
             f"{declaration.name} is a batch, but names one item",
             place=declaration.place,
-            fix="give one field of the key as each(...)",
+            fix="pass one field of the key as each(...)",
         )
     return planned
 

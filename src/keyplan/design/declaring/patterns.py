@@ -65,7 +65,7 @@ def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -
     for call in _varying_calls(nodes):
         place, text = _place_and_text(function, source, call)
         raise DesignError(
-            f"the pattern takes {text} once, when it is declared: every call would have the same value",
+            f"the pattern evaluates {text} once, when it is declared: every call would have the same value",
             place=place,
             fix="make it a parameter, and compute it before each call",
         )
@@ -268,7 +268,7 @@ class Facts:
             )
         if self.guards and not self.decides:
             raise DesignError(
-                f"guards={', '.join(map(repr, self.guards))} is given without the decision",
+                f"guards={', '.join(map(repr, self.guards))} is declared without decides=",
                 place=calling_place().at("guards="),
                 fix=f"add decides=..., one of {', '.join(map(repr, _DECIDES[1:]))}, or remove guards=",
             )
@@ -427,7 +427,7 @@ class Pattern(Generic[P, R]):
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if len(args) > len(self._names):
-            raise TypeError(f"{self.name}() takes {len(self._names)} arguments, {len(args)} were given")
+            raise TypeError(f"{self.name}() takes {len(self._names)} arguments, but {len(args)} were given")
         arguments = dict(zip(self._names, args, strict=False))
         for name, value in kwargs.items():
             if name not in self.parameters or name in arguments:
@@ -544,7 +544,7 @@ def _parameters(function: Callable[..., Any], signature: inspect.Signature, plac
             raise DesignError(
                 f"{function.__name__} takes any number of arguments",
                 place=place,
-                fix="name every parameter; a list parameter with each(...) takes several values",
+                fix="name every parameter; for several values, pass a list parameter as each(...)",
             )
         parameters[name] = Param(name, hints.get(name))
     return parameters
@@ -568,10 +568,10 @@ def _run_body(function: Callable[..., Any], parameters: Mapping[str, Param], pla
         raise
     except Exception as error:
         raise DesignError(
-            f"the body of {function.__name__} fails on the stand-ins for its parameters:"
+            f"the body of {function.__name__} fails when it is called with stand-ins for its parameters:"
             f" {type(error).__name__}: {error}",
             place=traceback_place(error.__traceback__, place.file) or place,
-            fix="pass parameters on unchanged, and compute values before the call",
+            fix="pass parameters unchanged, and compute values before the call",
         ) from error
 
 

@@ -86,7 +86,7 @@ def _index_count_faults(table: DeclaredTable) -> Iterator[Fault]:
         if len(indexes) > maximum:
             yield Fault(
                 code,
-                f"table {table.schema.name} has {len(indexes)} indexes of kind {kind}, and the maximum is {maximum}",
+                f"table {table.schema.name} has {len(indexes)} indexes of kind {kind}, but the maximum is {maximum}",
                 "drop indexes that no pattern uses, or let several patterns share one overloaded index",
                 indexes[maximum].place,
                 table.schema.place,
@@ -109,7 +109,7 @@ def _key_shape_faults(table: DeclaredTable) -> Iterator[Fault]:
             if len(names) > limits.KEY_ATTRIBUTES_PER_ROLE:
                 yield Fault(
                     "KP113",
-                    f"the {role} key of index {index.name} has {len(names)} attributes, and the maximum"
+                    f"the {role} key of index {index.name} has {len(names)} attributes, but the maximum"
                     f" is {limits.KEY_ATTRIBUTES_PER_ROLE}",
                     "combine some of them in one attribute with a template",
                     index.place,
@@ -133,14 +133,14 @@ def _projection_faults(table: DeclaredTable) -> Iterator[Fault]:
         if len(index.project) > _PROJECTED_PER_INDEX:
             yield Fault(
                 "KP108",
-                f"index {index.name} lists {len(index.project)} attributes, and the maximum is {_PROJECTED_PER_INDEX}",
+                f"index {index.name} lists {len(index.project)} attributes, but the maximum is {_PROJECTED_PER_INDEX}",
                 "project all attributes, or fewer",
                 index.place,
             )
         if total > limits.PROJECTED_ATTRIBUTES:
             yield Fault(
                 "KP108",
-                f"the indexes of table {table.schema.name} list {total} attributes together, and the"
+                f"the indexes of table {table.schema.name} list {total} attributes together, but the"
                 f" maximum is {limits.PROJECTED_ATTRIBUTES}",
                 "project all attributes in some of them",
                 index.place,
@@ -167,9 +167,9 @@ def _key_type_faults(table: DeclaredTable) -> Iterator[Fault]:
             if code not in KEY_TYPES:
                 yield Fault(
                     "KP101",
-                    f"{part.attribute} is a key attribute of {owner}, and {entity}.{part.fields[0]} makes it"
+                    f"{part.attribute} is a key attribute of {owner}, but {entity}.{part.fields[0]} is stored as"
                     f" {_TYPES.get(code, code)}: keys are String, Number or Binary",
-                    "store the field as plain data, and make the key a String that exists only while the item"
+                    "store the field as a non-key attribute, and make the key a String that exists only while the item"
                     ' belongs in the index: key("ACTIVE", ..., only_if=F.active == True)',
                     bound_key.place,
                     table.schema.place_of(bound_key.index),
@@ -204,7 +204,7 @@ def _sentinel_type_faults(entity: EntitySpec) -> Iterator[Fault]:
                     f" items that keep its unique {', '.join(rule.fields)}: a key attribute has one type, and writes of"
                     " the other type fail",
                     "make the key a String by a template, such as {number:010d}, or keep such values in a table with"
-                    " Strings for keys",
+                    " String keys",
                     entity.key.place,
                     entity.place.at("unique="),
                 )
@@ -229,7 +229,7 @@ def _expiry_faults(table: DeclaredTable) -> Iterator[Fault]:
         names = ", ".join(ttl.attribute for ttl in table.schema.ttls)
         yield Fault(
             "KP703",
-            f"table {table.schema.name} names {len(table.schema.ttls)} attributes for expiry ({names}): a table"
+            f"table {table.schema.name} declares {len(table.schema.ttls)} TTL attributes ({names}): a table"
             " has only one",
             "use the same attribute for every entity that expires",
             table.schema.place.at("ttl="),

@@ -128,7 +128,7 @@ def _calls(transaction: Transaction[Any]) -> list[object]:
 def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
     if not isinstance(call, WriteCall):
         raise DesignError(
-            f"{transaction.name} holds {call!r}, which is not a write of one item",
+            f"{transaction.name} contains {call!r}, which is not a write of one item",
             place=transaction.place,
             fix="return a list of calls of create, put, replace, update, delete or check patterns",
         )
@@ -137,9 +137,10 @@ def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
         is_model = isinstance(model, type) and issubclass(model, BaseModel)
         if is_model and not isinstance(argument, (Param, Each, model)):
             raise DesignError(
-                f"{transaction.name} gives {call.pattern.name} {argument!r} as {name}, which is not a {model.__name__}",
+                f"{transaction.name} passes {argument!r} to {call.pattern.name} as {name}, which is not a"
+                f" {model.__name__}",
                 place=transaction.place,
-                fix=f"hand it a {model.__name__}, such as a parameter of the transaction",
+                fix=f"pass a {model.__name__}, such as a parameter of the transaction",
             )
     _check_constants(call, transaction)
     repeated = [source for source in call.arguments.values() if isinstance(source, Each)]
@@ -147,7 +148,7 @@ def _step(call: object, transaction: Transaction[Any]) -> TransactionStep:
         raise DesignError(
             f"{transaction.name} varies two arguments of {call.pattern.name}",
             place=transaction.place,
-            fix="give one argument as each(...); pass a list of small objects where two values belong together",
+            fix="pass one argument as each(...); if two values belong together, pass a list of small objects",
         )
     return TransactionStep(call, repeated[0] if repeated else None)
 
@@ -161,7 +162,8 @@ def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> Non
             validator(call.pattern.plan.entity.fields[name])(value)
         except ValueError as error:
             raise DesignError(
-                f"{transaction.name} has {call.pattern.name} set {call.pattern.plan.entity.name}.{name}: {error}",
+                f"{transaction.name} passes {call.pattern.name} an invalid"
+                f" {call.pattern.plan.entity.name}.{name}: {error}",
                 place=transaction.place,
                 other=call.pattern.place,
                 fix="pass an allowed value, or make it a parameter",

@@ -206,7 +206,9 @@ def _check_model(model: type[BaseModel]) -> None:
 
 def _scalar_code(kind: type) -> TypeCode:
     if kind is Unset:
-        raise UnstorableTypeError("Unset is the type of an argument that is not given", "use None for an absent value")
+        raise UnstorableTypeError(
+            "Unset is the type of an omitted argument, not of a stored value", "use None for an absent value"
+        )
     if issubclass(kind, Enum):
         if not len(kind):
             raise UnstorableTypeError(f"{kind.__name__} has no members", "add members: no value could have this type")
@@ -404,7 +406,7 @@ def write_time_of(info: FieldInfo, annotation: Any) -> WriteEvent | None:
         return None
     if not (isinstance(annotation, type) and issubclass(annotation, datetime)):
         raise UnstorableTypeError(
-            f"{write_time.function_name}() is the time of a write",
+            f"{write_time.function_name}() requires a datetime field",
             f"declare it as a datetime: {write_time.event}_at: datetime = {write_time.function_name}()",
         )
     return write_time.event
@@ -443,7 +445,7 @@ def check_attribute(settings: Attribute, annotation: Any) -> None:
     valid only for a datetime.
     """
     if not (settings.name is None or (isinstance(settings.name, str) and settings.name)):
-        raise UnstorableTypeError(f"Attribute({settings.name!r}) names no attribute", 'write Attribute("name")')
+        raise UnstorableTypeError(f"Attribute({settings.name!r}) is not an attribute name", 'write Attribute("name")')
     if settings.kind is not None and settings.kind not in _KINDS:
         raise UnstorableTypeError(f"unknown kind={settings.kind!r}", f"use {' or '.join(map(repr, _KINDS))}")
     if settings.stored is None:
@@ -452,7 +454,7 @@ def check_attribute(settings: Attribute, annotation: Any) -> None:
         raise UnstorableTypeError(f"unknown stored={settings.stored!r}", f"use {' or '.join(map(repr, _STORED_AS))}")
     if not (isinstance(annotation, type) and issubclass(annotation, datetime)):
         raise UnstorableTypeError(
-            f"stored={settings.stored!r} is for a datetime", "leave it out, or make it a datetime"
+            f"stored={settings.stored!r} applies only to a datetime", "leave it out, or make it a datetime"
         )
 
 
@@ -516,7 +518,7 @@ _MAP_KEY_TYPES = (str, int, float, bool, Decimal, UUID, datetime, date, time, ti
 _DECODING: tuple[tuple[type, str, str], ...] = (
     (EncodedBytes, "encoded bytes, as Base64Bytes, are", "use bytes, which are stored as they are"),
     (EncodedStr, "encoded text, as Base64Str, is", "use str, which is stored as it is"),
-    (Json, "a Json is", "use the type of what its text holds"),
+    (Json, "a Json is", "use the type of the decoded value"),
 )
 """Unsupported types whose validation decodes the input, each with the text for the error message and the text for the
 fix.
@@ -576,8 +578,9 @@ def _check_union(parts: tuple[Any, ...]) -> None:
                 and not _is_same_value(first, read_type)
             ):
                 raise UnstorableTypeError(
-                    f"a {first.__name__} of the union would be read back as {second.__name__}: both are stored alike",
-                    "declare one of them, or a field for each",
+                    f"a {first.__name__} of the union would be read back as {second.__name__}: both are stored in"
+                    " the same form",
+                    "declare only one of them, or a separate field for each",
                 )
 
 

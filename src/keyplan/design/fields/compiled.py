@@ -248,7 +248,7 @@ def _choices(annotation: Any) -> dict[str, Any] | None:
 
 
 def _unsupported(text: str) -> Any:
-    raise ValueError(f"{text!r} has another form of ISO 8601 than stored timestamps")
+    raise ValueError(f"{text!r} is not in the ISO 8601 form of stored timestamps")
 
 
 _TIMESTAMP_LENGTHS = frozenset({20, 24, 27})

@@ -456,8 +456,8 @@ def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> Store
     check_attribute(settings, annotation)
     if optional and not info.is_required() and info.default_factory is None and info.default is not None:
         raise UnstorableTypeError(
-            f"it may be None, which is stored as an absent attribute, and that is read as its default {info.default!r}",
-            "give it the default None, or no None in its type",
+            f"it may be None, but None is stored as an absent attribute, which is read as the default {info.default!r}",
+            "declare the default None, or remove None from its type",
         )
     optional = optional or annotation in {Any, object}
     stored = settings.stored

@@ -194,7 +194,7 @@ def wrong_type(field: DeclaredField, value: Any, expected: str) -> Exception:
     """
     if value is None:
         return MissingField(field.name)
-    return KeyPartError(field.name, value, f"it is {type(value).__name__}, and {expected} is needed")
+    return KeyPartError(field.name, value, f"expected {expected}, got {type(value).__name__}")
 
 
 _MAX_DIGITS = 38  # the maximum precision of a DynamoDB Number
@@ -225,7 +225,7 @@ def padded_encoding(field: DeclaredField, width: int) -> Encoding:
     the numbers.
     """
     if width > _MAX_DIGITS:
-        raise EncodingError(f"0{width}d is wider than a number can be", f"use at most 0{_MAX_DIGITS}d")
+        raise EncodingError(f"0{width}d exceeds the maximum width of a number", f"use at most 0{_MAX_DIGITS}d")
     limit = 10**width
 
     def encode(value: Any) -> str:
@@ -393,7 +393,7 @@ def _epoch_unit(unit: timedelta, width: int, name: str, rounds_to: str) -> TimeU
     def write(timestamp: datetime) -> str:
         count = (timestamp - _EPOCH) // unit
         if not 0 <= count < limit:
-            raise ValueError(f"{name} holds the years 1970 to 2286")
+            raise ValueError(f"{name} supports the years 1970 to 2286")
         return str(count).zfill(width)
 
     def read(text: str) -> datetime:
@@ -458,7 +458,7 @@ def _datetime_encoding(field: DeclaredField, unit: TimeUnit) -> Encoding:
 
 def _in_utc(field: DeclaredField, value: datetime) -> datetime:
     if value.utcoffset() is None:
-        raise KeyPartError(field.name, value, "it is a naive datetime, and its UTC offset is required")
+        raise KeyPartError(field.name, value, "it is a naive datetime: a UTC offset is required")
     return value.astimezone(UTC)
 
 

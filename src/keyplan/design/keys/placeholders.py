@@ -71,9 +71,7 @@ def parse_parts(text: str) -> tuple[Part, ...]:
         raise TemplateError(text, 0, "the template is empty", "write literal text, placeholders like {field}, or both")
     surrogate = next((position for position, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
     if surrogate is not None:
-        raise TemplateError(
-            text, surrogate, "a lone surrogate is not valid text", "leave it out: UTF-8 has no bytes for it"
-        )
+        raise TemplateError(text, surrogate, "a lone surrogate is not valid text", "remove it: UTF-8 cannot encode it")
     parts: list[Part] = []
     literal, position = "", 0
     while position < len(text):
@@ -86,7 +84,7 @@ def parse_parts(text: str) -> tuple[Part, ...]:
             parts.append(placeholder)
             literal = ""
         elif text[position] == "}":
-            raise TemplateError(text, position, "this brace closes nothing", _BRACES)
+            raise TemplateError(text, position, "this closing brace has no opening brace", _BRACES)
         else:
             literal, position = literal + text[position], position + 1
     return (*parts, Text(literal)) if literal else tuple(parts)
@@ -106,7 +104,7 @@ def _placeholder(text: str, position: int) -> tuple[Placeholder, int]:
     if not _NAME.match(name):
         raise TemplateError(text, position + 1, f"{name!r} is not a field name", "write {field} or {field:spec}")
     if colon and not spec:
-        raise TemplateError(text, end, "no spec after the colon", f"leave the colon out: {{{name}}}")
+        raise TemplateError(text, end, "the spec after the colon is missing", f"leave the colon out: {{{name}}}")
     return Placeholder(name, spec, position), end + 1
 
 
@@ -164,9 +162,15 @@ _PLAIN: dict[type, Callable[[DeclaredField], Encoding]] = {
 
 # Types that no template accepts without a spec: the problem and the fix.
 _REFUSED: dict[type, tuple[str, str]] = {
-    float: ("a float has no one spelling", "keep the number as an int of its smallest unit and write {%s:010d}"),
-    Decimal: ("a Decimal has many spellings (1.0, 1.00)", "keep it as an int of its smallest unit and write {%s:010d}"),
-    bool: ("a bool makes a bad key", 'use a Literal of words, such as Literal["open", "done"], instead of %s'),
+    float: ("a float has no unique text form", "keep the number as an int of its smallest unit and write {%s:010d}"),
+    Decimal: (
+        "a Decimal has several text forms (1.0, 1.00)",
+        "keep it as an int of its smallest unit and write {%s:010d}",
+    ),
+    bool: (
+        "a bool cannot be part of key text",
+        'use a Literal of words, such as Literal["open", "done"], instead of %s',
+    ),
     bytes: ("bytes are not text", "make %s a str, such as its hex form"),
     datetime: ("a datetime needs a precision", "write {%s:utc_ms}, {%s:utc_s}, {%s:epoch_ms} or {%s:date}"),
 }
@@ -227,7 +231,7 @@ def _check_field_type(known_spec: PlaceholderSpec, spec: str, field: DeclaredFie
     alternatives = [candidate.example for candidate in SPECS if kind in candidate.field_types]
     fix = f"write {{{field.name}}}" if kind in _PLAIN else ""
     fix += f"{' or use' if fix else 'use'} one of {', '.join(alternatives)}" if alternatives else ""
-    problem = f"{spec} takes {type_names}, but {field.name} is {field.type_name}"
+    problem = f"{spec} accepts {type_names}, but {field.name} is {field.type_name}"
     raise EncodingError(problem, fix or _supported_types(field))
 
 
@@ -239,7 +243,9 @@ def _check_allowed(field: DeclaredField, kind: type | None) -> None:
 
 
 def _no_text_error(field: DeclaredField) -> EncodingError:
-    return EncodingError(f"{field.name} is {field.type_name}, which has no text for a key", _supported_types(field))
+    return EncodingError(
+        f"{field.name} is {field.type_name}, which cannot be part of key text", _supported_types(field)
+    )
 
 
 def _supported_types(field: DeclaredField) -> str:
@@ -404,5 +410,5 @@ def contains_delimiter(text: str, delimiter: str) -> bool:
 
 
 def _delimiter_error(field: DeclaredField, value: Any, delimiter: str) -> KeyPartError:
-    problem = f"it holds the delimiter {delimiter!r} that follows it, and would read as another key"
+    problem = f"it contains the delimiter {delimiter!r} that follows it, and would be read as another key"
     return KeyPartError(field.name, value, problem, delimiter)

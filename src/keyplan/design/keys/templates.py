@@ -242,10 +242,10 @@ class BoundTemplate:
             try:
                 part.encode(values[part.name]).encode()
             except UnicodeEncodeError as error:
-                problem = "it holds a lone surrogate, which UTF-8 has no bytes for"
+                problem = "it contains a lone surrogate, which UTF-8 cannot encode"
                 raise KeyPartError(part.name, values[part.name], problem) from error
         if not text:
-            raise KeyPartError(self.placeholders[0].name, "", "the key would be empty, which DynamoDB refuses")
+            raise KeyPartError(self.placeholders[0].name, "", "the key would be empty, and DynamoDB rejects empty keys")
 
     def prefix(self, values: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
         """Return the longest key prefix that these field values determine, and the names of the fields in it.

@@ -349,4 +349,6 @@ def _lengths(field: DeclaredField) -> tuple[int, int | None]:
 
 
 def _empty_error(name: str, value: Any) -> KeyPartError:
-    return KeyPartError(name, value, "it is empty, and parts of a key must not be (min_length=0 would allow it)")
+    return KeyPartError(
+        name, value, "it is empty: parts of a key must not be empty, unless the field declares min_length=0"
+    )

@@ -135,8 +135,8 @@ def _check_shards(pattern: PatternDeclaration, bound_key: BoundKey, name: str) -
     ]
     if not placeholders or any(placeholder.encoding.choices is None for placeholder in placeholders):
         raise DesignError(
-            f"{pattern.name} queries every shard of {name}, which {pattern.schema.label_of(bound_key.index)} has no"
-            " shards of",
+            f"{pattern.name} queries every shard of {name}, but {pattern.schema.label_of(bound_key.index)} does not"
+            " shard it",
             place=pattern.place.at("every_shard("),
             other=bound_key.place,
             fix=f"write {{{name}:shard(n)}} in the key's template, or each(values) for values that the caller knows",
@@ -322,20 +322,29 @@ def _partial_item_notes(pattern: PatternDeclaration, index: Index | None, draft:
         read_fields = set(draft.fields_read(entity))
         missing = [name for name in optional if name in read_fields]
         if missing and draft.select == "all":
-            yield f"{index.name} does not hold {', '.join(missing)} of {entity.name}: they come back as their defaults"
+            yield (
+                f"{index.name} does not project {', '.join(missing)} of {entity.name}: they are returned as their"
+                " defaults"
+            )
         if expiry and draft.expired == "drop":
-            yield f"{index.name} does not hold {expiry[0]}: expired items of {entity.name} {verb} until deleted"
+            yield f"{index.name} does not project {expiry[0]}: expired items of {entity.name} {verb} until deleted"
 
 
 def read_notes(draft: Plan, index: Index | None) -> tuple[str, ...]:
     """Return notes about the limitations of a read's results, such as eventual consistency."""
     notes = []
     if index is not None and index.kind == "GSI":
-        notes.append(f"{index.name} lags behind the table, usually well under a second: a write just made may not show")
+        notes.append(
+            f"{index.name} lags behind the table, usually by less than a second: a recent write may be missing"
+        )
     elif not draft.consistent:
-        notes.append("an eventually consistent read: a write of the last second may not show")
+        notes.append("an eventually consistent read: a write of the last second may be missing")
     if draft.hydrated:
-        notes.append("items are read after their index entries: one that changed in between is returned as it is then")
+        notes.append(
+            "items are read after their index entries: an item that changed in between is returned with its new values"
+        )
     if draft.expired == "drop" and any(entity.expiry_attribute is not None for entity in draft.entities):
-        notes.append(f"items whose {draft.schema.ttl} has passed are left out; the service deletes them days later")
+        notes.append(
+            f"items whose {draft.schema.ttl} has passed are left out; the service deletes them within a few days"
+        )
     return tuple(notes)

@@ -216,7 +216,7 @@ def plan_batch(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> Pl
         raise DesignError(
             f"{pattern.name} is a batch, but names one item",
             place=pattern.place,
-            fix="give one field of the key as each(...)",
+            fix="pass one field of the key as each(...)",
         )
     return planned
 

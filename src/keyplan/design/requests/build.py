@@ -142,9 +142,9 @@ def check_expression_limits(pattern: PatternDeclaration, plan: Plan) -> None:
     for kind, text in expressions(plan):
         operators, size = 0 if kind == "update" else count_operators(text), len(text.encode())
         if operators > limits.EXPRESSION_OPERATORS:
-            excess = f"{operators} operators and functions, and the limit is {limits.EXPRESSION_OPERATORS}"
+            excess = f"{operators} operators and functions, but the limit is {limits.EXPRESSION_OPERATORS}"
         elif size > limits.EXPRESSION_BYTES:
-            excess = f"{size:,} bytes, and the limit is {limits.EXPRESSION_BYTES:,}"
+            excess = f"{size:,} bytes, but the limit is {limits.EXPRESSION_BYTES:,}"
         else:
             continue
         raise DesignError(

@@ -104,7 +104,7 @@ class ComputedFields:
 def check_model(pattern: str, spec: EntitySpec, entity: object) -> None:
     """Raise TypeError unless an object is an instance of the entity that the pattern writes."""
     if type(entity) is not spec.model and not isinstance(entity, spec.model):
-        raise TypeError(f"{pattern} writes {spec.name}, and is given {entity!r}")
+        raise TypeError(f"{pattern} expects {spec.name}, got {entity!r}")
 
 
 _SETS = frozenset({set, frozenset})
@@ -206,9 +206,9 @@ def _stored_key_value(field: StoredField, encode: Encode, read: Reader) -> Value
             raise MissingField(name)
         encoded = encode(value)
         if code not in encoded:
-            raise KeyPartError(name, value, f"it is stored as {next(iter(encoded))}, and the key is of type {code}")
+            raise KeyPartError(name, value, f"it is stored as {next(iter(encoded))}, but the key is of type {code}")
         if encoded[code] in {"", b""}:
-            raise KeyPartError(name, value, "it is empty, which DynamoDB refuses in a key")
+            raise KeyPartError(name, value, "it is empty, and DynamoDB rejects empty keys")
         return encoded
 
     return make

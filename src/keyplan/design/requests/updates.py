@@ -147,7 +147,7 @@ def _adding_clause(encode_amount: Encoder) -> Callable[[NewWriter, FieldPath, So
         def amount(arguments: Arguments) -> AttributeValue:
             value = read(arguments)
             if value is None:
-                raise ValueError(f"{_value_name(path)} is changed by None, but is a number")
+                raise ValueError(f"{_value_name(path)} is a number, and cannot be changed by None")
             return encode_amount(value)
 
         value = writer.value(_value_name(path), amount)

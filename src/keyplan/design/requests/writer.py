@@ -341,7 +341,7 @@ def _encoded_list(
         values = read(arguments)
         if not 1 <= len(values) <= max_values:
             raise ValueError(
-                f"{name} is compared with {len(values)} values of {source!r}: from 1 to {max_values} are allowed"
+                f"{name} is compared with {len(values)} values of {source!r}: 1 to {max_values} are allowed"
             )
         if None in values:
             raise ValueError(f"{name} is compared with None, which equals no stored value: leave it out")

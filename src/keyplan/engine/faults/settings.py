@@ -53,12 +53,12 @@ class Faults:
     def __post_init__(self) -> None:
         for name in _PROBABILITIES:
             if not _is_number(getattr(self, name), maximum=1):
-                raise ValueError(f"{name} is a probability, 0 to 1: {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be a probability from 0 to 1, not {getattr(self, name)!r}")
         if self.throttle not in (False, True):
-            raise ValueError(f"throttle is True or False: {self.throttle!r}")
+            raise ValueError(f"throttle must be True or False, not {self.throttle!r}")
         pair = self.lag_range
         if not (len(pair) == 2 and all(map(_is_number, pair)) and pair[0] <= pair[1]):
-            raise ValueError(f"gsi_lag is in seconds, a number or a pair (least, most): {self.gsi_lag!r}")
+            raise ValueError(f"gsi_lag must be a number of seconds or a pair (minimum, maximum), not {self.gsi_lag!r}")
         check_seconds(stale_s=self.stale_s, ttl_delay=self.ttl_delay)
 
     @property

@@ -130,7 +130,9 @@ class Combiner:
                 if ticket is not None:  # the batch ran despite the exception
                     call.ticket = ticket
                 else:
-                    call.error = StorageError("the thread that wrote was interrupted: this may be written or not")
+                    call.error = StorageError(
+                        "the writing thread was interrupted: this write may or may not have been stored"
+                    )
                     call.error.__cause__ = error
             raise
         _wake_batch(leader)

@@ -70,12 +70,12 @@ def _is_keyplan_file(connection: apsw.Connection, path: str) -> bool:
     if application == statements.APPLICATION_ID:
         if version > statements.SCHEMA_VERSION:
             raise DatabaseVersionError(
-                f"{path} has layout {version}; this keyplan knows up to {statements.SCHEMA_VERSION}:"
-                " open it with the newer keyplan that wrote it"
+                f"{path} has file format {version}; this keyplan supports up to {statements.SCHEMA_VERSION}:"
+                " open it with a newer version of keyplan"
             )
         return True
     if application or connection.pragma("schema_version"):
-        raise DatabaseCorruptError(f"{path} is an SQLite database, but not keyplan's")
+        raise DatabaseCorruptError(f"{path} is an SQLite database, but not a keyplan database")
     return False
 
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol
 
 from keyplan.errors import EngineClosedError
 
-FORK_MESSAGE = "was opened before this process was forked: open it again here"
+FORK_MESSAGE = "was opened before this process was forked: open it again in this process"
 
 
 class Store(Protocol):

@@ -41,9 +41,9 @@ class SqliteStore:
 
     def __init__(self, path: str, *, durability: Durability = "normal") -> None:
         if not path:  # SQLite would open a temporary database
-            raise StorageError(f'a database has a path, or is "{MEMORY}"')
+            raise StorageError(f'the path of the database is empty: pass a file or "{MEMORY}"')
         if durability not in get_args(Durability):  # any other value would silently disable syncs
-            raise ValueError(f'durability is "normal" or "full", not {durability!r}')
+            raise ValueError(f'durability must be "normal" or "full", not {durability!r}')
         self.path = path
         self.in_memory = path == MEMORY
         self._lock = threading.RLock()

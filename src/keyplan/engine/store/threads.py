@@ -18,6 +18,6 @@ def start_thread(target: Callable[[], None], name: str) -> threading.Thread | No
     try:
         thread.start()
     except RuntimeError:
-        _log.warning("no thread for %s", name, exc_info=True)
+        _log.warning("cannot start thread %s", name, exc_info=True)
         return None
     return thread

@@ -75,7 +75,7 @@ def open_buckets(location: str | os.PathLike[str] | Buckets) -> Buckets:
     if path == _S3:
         return S3Buckets()
     if path.startswith(_S3):
-        raise ValueError(f"buckets={path!r}: give {_S3!r}, for all buckets of S3, or a folder of buckets")
+        raise ValueError(f"buckets={path!r}: pass {_S3!r} for all buckets in S3, or a folder with buckets")
     if not path or not Path(path).is_dir():
         raise ValueError(f"buckets={path!r}: the folder does not exist")
     return FolderBuckets(path)
@@ -163,7 +163,7 @@ class FolderBuckets:
             except OSError as error:  # too long for a file name
                 raise _bucket_error(error) from error
             if is_link:
-                raise BucketError(ACCESS_DENIED, f"{path} is a symbolic link, which buckets do not follow")
+                raise BucketError(ACCESS_DENIED, f"{path} is a symbolic link, and buckets do not follow links")
         return path
 
 

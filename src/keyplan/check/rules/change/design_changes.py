@@ -50,7 +50,7 @@ def primary_key_changed(comparison: Comparison) -> Iterator[Finding]:
     for change in comparison.changes_of("primary key changed"):
         fix = "declare a table with another name, copy the items into it, and drop this one when nothing uses it"
         yield primary_key_changed.finding(
-            change.subject, f"{change.summary}: a table keeps its key", fix, change.place, change.other
+            change.subject, f"{change.summary}: the key of a table cannot change", fix, change.place, change.other
         )
 
 

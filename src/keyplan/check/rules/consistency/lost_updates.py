@@ -172,7 +172,7 @@ def _lost_set(
         addition_text = f" (and adds to {', '.join(added_fields)})" if added_fields else ""
         yield lost_update.finding(
             pattern.name,
-            f"of two callers of {pattern.name}, both succeed and the later wins: it sets"
+            f"two concurrent calls of {pattern.name} both succeed, and the later wins: it sets"
             f" {plan.entity.name}.{name} to one of {choices} states{addition_text} without a condition",
             f"add .condition(F.{name} == ...) with the expected state, or a version and .if_version(...)",
             pattern.place,
@@ -218,7 +218,7 @@ def _unguarded_transition(
     return lost_update.finding(
         pattern.name,
         f"{pattern.name} overwrites what {other.name} decided: it sets {plan.entity.name}.{name} to"
-        f" {plain_value(state)!r} whatever it is, and {other.name} requires a state",
+        f" {plain_value(state)!r} in any state, but {other.name} requires one",
         f"add .condition(F.{name} == ...) with the states that {pattern.name} may follow",
         pattern.place,
         other.place,
@@ -243,7 +243,7 @@ def _assignee(plan: Plan, checked_fields: Set[str]) -> str | None:
 def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object, assignee: str) -> Finding:
     return lost_update.finding(
         pattern.name,
-        f"of two callers of {pattern.name}, both believe that they own the item: it sets"
+        f"two concurrent calls of {pattern.name} both claim the item: it sets"
         f" {plan.entity.name}.{name} to {plain_value(state)!r} and {assignee} without a condition",
         f"add .condition(F.{name} == ...) with the previous state, .condition(F.{assignee}.missing()), or"
         " .if_version(...)",

@@ -169,7 +169,7 @@ def _unguarded_decision(pattern: Pattern[..., Any], write: Pattern[..., Any]) ->
     is_quota = pattern.facts.decides == "quota"
     return decision_without_condition.finding(
         pattern.name,
-        ("concurrent requests all pass" if is_quota else "two callers act on the same state")
+        ("concurrent requests all succeed" if is_quota else "two callers act on the same state")
         + f": {pattern.name} decides about {pattern.facts.decides} by reading {with_article(pattern.plan.entity.name)},"
         f" and {write.name} has no condition",
         "update a counter with .add(...).condition(F.count < limit), in the transaction of what is counted"

@@ -221,7 +221,7 @@ def _overdraft(
     needed = f"F.{name} >= {action.source!r}" if action.method == "subtract" else f"F.{name} >= ..."
     return overdrawn_balance.finding(
         pattern.name,
-        f"of two callers of {pattern.name}, both succeed although {plan.entity.name}.{name} is enough for one: it"
+        f"two concurrent calls of {pattern.name} succeed although {plan.entity.name}.{name} suffices for one: it"
         " subtracts without a condition" + (f", which {conditional.name} has" if conditional is not None else ""),
         f"add .condition({needed})",
         pattern.place,

@@ -56,7 +56,7 @@ def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
             yield beyond_free_tier.finding(
                 name,
                 f'"{claim.text}": requests to table {", ".join(on_demand)} are billed from the first, because the free'
-                " tier has provisioned units and no requests on demand",
+                " tier covers provisioned units only",
                 "state what the requests cost (keyplan price), or declare billing=Provisioned(...)",
                 claim.place,
             )
@@ -205,7 +205,7 @@ def _write_claim(
     index_text = f" and {', '.join(index_units)} {number(sum(index_units.values()))}" if index_units else ""
     sentinels = " with its sentinels" if pattern.plan.entity.sentinels else ""
     if claimed.high < minimum:
-        prefix = "write units are whole, and " if claimed.high != int(claimed.high) else ""
+        prefix = "write units are rounded up, and " if claimed.high != int(claimed.high) else ""
         yield _units_finding(
             pattern,
             claim,
@@ -214,7 +214,7 @@ def _write_claim(
             f" {number(estimate.units.write)}{sentinels}{index_text}",
         )
     elif claimed.low != int(claimed.low) or claimed.high != int(claimed.high):
-        yield _units_finding(pattern, claim, "error", "write units are whole, one per KB, rounded up")
+        yield _units_finding(pattern, claim, "error", "write units are whole numbers, one per KB, rounded up")
     elif claimed.high < estimate.units.total_write and not estimate.guesses:
         yield _units_finding(
             pattern,

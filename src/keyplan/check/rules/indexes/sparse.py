@@ -117,7 +117,7 @@ def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
             if varies and not any(_removes_from_index(write, names, bound, entity) for write in writes):
                 yield sparse_index_never_shrinks.finding(
                     entity.name,
-                    f"index {bound.index.name} grows without end: no pattern changes {', '.join(sorted(names))} of"
+                    f"index {bound.index.name} grows without limit: no pattern changes {', '.join(sorted(names))} of"
                     f" {entity.name}, or replaces or deletes the item",
                     f"declare the update that changes {', '.join(sorted(names))}",
                     bound.place,

@@ -211,7 +211,7 @@ def _differing_sort_keys(
         if pair is not None:
             yield mixed_key_encodings.finding(
                 other.name,
-                f"a query of {key_owner} sorts {first.name} and {other.name} apart: {part.attribute} encodes"
+                f"a query of {key_owner} sorts {first.name} and {other.name} separately: {part.attribute} encodes"
                 f" {pair[0].name} as {pair[0].spec or 'plain text'} in {part.text} and as"
                 f" {pair[1].spec or 'plain text'} in {other_part.text}",
                 f"write {{{pair[1].name}{':' + pair[0].spec if pair[0].spec else ''}}} in both",
@@ -371,7 +371,7 @@ def synthetic_index_key(subject: Subject) -> Iterator[Finding]:
             )
             yield synthetic_index_key.finding(
                 index.name,
-                f"updates must keep the key of index {index.name} in step although it only joins fields of"
+                f"updates must keep the key of index {index.name} in sync although it only joins fields of"
                 f" {entity.name}: {' and '.join(part.text for part in bound.attributes)}",
                 f"let the index read the fields: GSI({index.name!r}, {arguments})",
                 index.place,

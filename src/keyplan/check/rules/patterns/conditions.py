@@ -124,7 +124,7 @@ def _key_fix(op: SortOp, value: KeyValue) -> str:
         return f"use one of {_choices_text(value.field)}"
     if op == "=":
         return "use begins_with for the start of a key, or give the fields: .sk(field=value)"
-    return "write the prefix as the entity's template makes it, or give the fields: .sk(field=value)"
+    return "write the prefix in the form of the entity's template, or give the fields: .sk(field=value)"
 
 
 def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:

@@ -68,8 +68,8 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
         elif removed_share is None and alternative is not None:
             yield wasteful_filter.finding(
                 pattern.name,
-                f"{pattern.name} filters by {_field_names(condition)} after reading, and {_key_text(alternative)}"
-                " answers that by its key",
+                f"{pattern.name} filters by {_field_names(condition)} after reading, but {_key_text(alternative)}"
+                " finds these items by its key",
                 f"query {_key_text(alternative)} instead: it reads only what it returns",
                 pattern.place,
                 alternative.place,

@@ -60,9 +60,9 @@ def _type_problem(source: Source, field: StoredField, use: FieldUse, *, may_be_n
     if use == "prefix" and (annotation is str or (annotation is date and field.annotation is datetime)):
         return None  # a text may be a prefix of a date, a UUID or a choice, and a day of a timestamp
     if use in {"key", "prefix"} and optional_param(annotation) and not may_be_none:
-        return "may be None, which no key is"
+        return "may be None, which no key contains"
     if use == "set" and optional_param(annotation) and field.is_needed:
-        return "may be None, which the field cannot be"
+        return "may be None, but the field cannot"
     return mismatch(annotation, field, is_list=False)
 
 
@@ -121,13 +121,13 @@ def mismatch(annotation: Any, field: StoredField, *, is_list: bool) -> str | Non
         return None
     names = _new_type(annotation), _new_type(field.info.annotation)
     if names[0] is not None and names[1] is not None and names[0] is not names[1]:
-        return f"is {names[0].__name__}, and the field is {names[1].__name__}"
+        return f"is {names[0].__name__}, but the field is {names[1].__name__}"
     stated, _ = without_none(annotation)
     expected = field.annotation
     return (
         None
         if _is_compatible(stated, expected)
-        else f"is {_type_text(stated)}, and the field is {_type_text(expected)}"
+        else f"is {_type_text(stated)}, but the field is {_type_text(expected)}"
     )
 
 

@@ -102,7 +102,7 @@ def _stale_decision(
     if decision == "state" and all(writes_another_entity(write, plan) for write in unguarded):
         yield decision_on_stale_read.finding(
             pattern.name,
-            f"{problem}, so a change of the last second does not count for {unguarded[0].name}",
+            f"{problem}, so {unguarded[0].name} can ignore a change of the last second",
             ("read the table by key with" if through_index else "declare")
             + f" consistent=True, or check the {plan.entity.name} with @table.check in the transaction of the write",
             pattern.place,

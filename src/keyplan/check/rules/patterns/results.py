@@ -518,7 +518,8 @@ def range_crosses_period(subject: Subject) -> Iterator[Finding]:
                 pattern.name,
                 f"{pattern.name} misses the part of its {placeholder.name} range in other {period}s: it reads the"
                 f" {period} of {source!r} alone ({value.attribute} = {template.text})",
-                f"walk the periods, {placeholder.name}=each({period}s) in pk(...): one of each that the range touches",
+                f"query every {period} that the range covers: {placeholder.name}=each({period}s) in"
+                " pk(...), with one value for each",
                 pattern.place,
                 bound.place if bound is not None else None,
             )

@@ -164,7 +164,7 @@ def _unknown_query_sizes(table: Table) -> Iterator[Finding]:
         plan = pattern.plan
         if pattern.facts.rate is None or plan.operation != "Query" or plan.limit is not None or plan.faults:
             continue
-        unknown_sizes = [guess for guess in expected(pattern).guesses if guess.startswith("how many values")]
+        unknown_sizes = [guess for guess in expected(pattern).guesses if guess.startswith("the number of values")]
         if unknown_sizes:
             yield missing_workload_numbers.finding(
                 pattern.name,
