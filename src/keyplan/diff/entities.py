@@ -399,10 +399,9 @@ def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
 
 
 def _stored_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[BoundKeyAttribute]:
-    """Yield the attributes that stored items of an entity have for their fields, primary key and index keys.
-
-    Keys of indexes are included only if they have the same condition as the index key `bound`. If `bound` has a
-    condition, fields and the primary key are omitted.
+    """Yield the stored attributes of an entity that exist whenever the index key `bound` exists: its fields, its
+    primary key, and the keys of indexes with the same condition as `bound`. If `bound` has a condition, only these
+    index keys are included.
     """
     condition = condition_form(bound.only_if)
     if condition is None:

@@ -64,7 +64,7 @@ class EntityPair:
 
 
 def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
-    """Return the old name of each field that exists in both designs, by its new name.
+    """Map the new name of each field that exists in both designs to its old name.
 
     A field exists in both designs if its name or its attribute is the same.
     """
@@ -303,7 +303,7 @@ def _names_in_keys(pair: EntityPair) -> set[str]:
 
 
 def key_names(pair: EntityPair) -> dict[str, str]:
-    """Return the old name of each field that exists in both designs, by its new name, including renamed key fields.
+    """Map the new name of each field that exists in both designs to its old name. Renamed key fields are included.
 
     A removed field and an added field at the same position of the primary key are assumed to be one renamed field.
     """

@@ -67,7 +67,7 @@ class Request:
 
     @property
     def path(self) -> bytes:
-        """Return the path of the request, without mount path, query, scheme and host (RFC 9112, 3.2.2)."""
+        """Return the path of the request, without the mount path, query, scheme or host (RFC 9112, 3.2.2)."""
         path = self.target.partition(b"?")[0]
         if not path.startswith(b"/") and b"://" in path:
             path = b"".join(path.partition(b"://")[2].partition(b"/")[1:])

@@ -118,10 +118,10 @@ class TypeGenerators:
         model: Callable[[type[BaseModel]], BaseModel],
         depth: Callable[[], int],
     ) -> None:
-        """Prepare the generation of values. Raises MissingGeneratorError if polyfactory is not installed.
+        """Initialize the generators. Raises MissingGeneratorError if polyfactory is not installed.
 
-        `plain` contains functions for types without constraints. `model` generates an object of a model, and `depth`
-        returns the current nesting depth.
+        `plain` maps each type without constraints to a function that generates a value. `model` generates an object of
+        a model, and `depth` returns the current nesting depth.
         """
         self._chance, self._plain, self._model, self._depth = chance, plain, model, depth
         self._collection_depth = 0  # nesting depth of collections
@@ -471,7 +471,7 @@ class ValueGenerator:
         return self._type_generators.generator_of(annotation)()
 
     def nth(self, model: type[BaseModel], name: str, number: int, fits: Fits = _accept_any) -> Any:
-        """Return the value at the position `number` of a sequence of different values for a field.
+        """Return the value with index `number` from a sequence of different values for a field.
 
         All models with a field of this name and type use the same sequence. Values that `fits` rejects (returns False
         for) are left out of the sequence.
@@ -490,8 +490,8 @@ class ValueGenerator:
         return pool[number]
 
     def up_to(self, model: type[BaseModel], name: str, number: int, fits: Fits = _accept_any) -> Any:
-        """Return the value at the position `number` of the sequence that `nth` uses. If the sequence has fewer values,
-        return one of them.
+        """Return the value with index `number` from the sequence that `nth` uses. If the sequence is shorter, start
+        again from its first value.
         """
         try:
             return self.nth(model, name, number, fits)

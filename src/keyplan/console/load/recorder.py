@@ -3,7 +3,8 @@
 A name is a pair of a kind and a text, such as ("pattern", "tasks_due") or ("resource", "app/open"). Every window
 keeps a fixed number of buckets. A bucket contains a limited number of names of each kind, and all other names are
 counted together as OTHER. The hottest keys come from the current and the previous set of counters. Each set is pruned
-to its largest counters, so the counts of keys are upper bounds.
+to its largest counters. A key that is not in the set starts at the largest pruned count, so the counts of keys are
+upper bounds.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class KeyCondition(_CheckedExpression):
         """Raise ValidationError if the condition does not have the form of a key condition, for example because it
         contains OR.
 
-        DynamoDB makes this check after it checks for unused placeholders and before it looks up the table.
+        DynamoDB performs this check after it checks for unused placeholders and before it looks up the table.
         """
         if self.problem is not None:
             raise ValidationError(self.problem)

@@ -158,7 +158,7 @@ def find_index(database: Database, table: Table, request: dict[str, Any]) -> Ind
 def check_key_types(schema: KeySchema, key_condition: KeyCondition | LegacyKeyCondition, values: Item | None) -> None:
     """Raise ValidationError if a value in the key condition has the wrong type or is an empty string.
 
-    DynamoDB makes this check before other checks of key values.
+    DynamoDB performs this check before other checks of key values.
     """
     for name, kind in (*schema.partition, *schema.sort):
         for value in _values_of(key_condition, name, values or {}):

@@ -91,8 +91,8 @@ def _check_index_keys(
 ) -> None:
     """Raise ValidationError unless every index key attribute has an attribute definition and every definition is used.
 
-    DynamoDB makes this check before other checks of an index. An attribute that occurs twice in a global index key is
-    reported before an unused definition.
+    DynamoDB performs this check before other checks of an index. An attribute that occurs twice in a global index key
+    is reported before an unused definition.
     """
     used = dict.fromkeys(table_rules.names_of(schema))
     for index in indexes:

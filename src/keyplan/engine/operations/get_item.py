@@ -46,7 +46,7 @@ def is_plain(request: dict[str, Any]) -> bool:
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if a GetItem request contains parameters that cannot be combined.
 
-    DynamoDB makes this check before it checks the key values.
+    DynamoDB performs this check before it checks the key values.
     """
     members = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
     check_placeholders_usable(request, members, value_expressions=())
@@ -55,7 +55,7 @@ def check(request: dict[str, Any]) -> None:
 def check_late(request: dict[str, Any]) -> None:
     """Raise ValidationError if AttributesToGet or a name placeholder in a GetItem request is invalid.
 
-    DynamoDB makes this check after it has checked the key values and before it checks the projection.
+    DynamoDB performs this check after it has checked the key values and before it checks the projection.
     """
     rules.check_attributes_to_get(request)
     check_placeholder_maps(request)

@@ -38,7 +38,7 @@ def is_plain(request: dict[str, Any]) -> bool:
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if a PutItem request contains parameters that cannot be combined.
 
-    DynamoDB makes this check before it checks the item's values.
+    DynamoDB performs this check before it checks the item's values.
     """
     rules.check_replacing(request)
 
@@ -46,7 +46,7 @@ def check(request: dict[str, Any]) -> None:
 def check_late(request: dict[str, Any]) -> None:
     """Raise ValidationError if a PutItem request has invalid ReturnValues, legacy conditions or placeholders.
 
-    DynamoDB makes this check after it has checked the item's values and before it checks the condition expression.
+    DynamoDB performs this check after it has checked the item's values and before it checks the condition expression.
     """
     rules.check_replacing_late(request)
 

@@ -58,7 +58,7 @@ _MAX_KEY_CONDITIONS = 2
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if a Query request contains parameters that cannot be combined.
 
-    DynamoDB makes this check before it checks values.
+    DynamoDB performs this check before it checks values.
     """
     members = rules.check_mixture(request, reads.QUERY_EXPRESSIONS, _legacy_parameters(request))
     check_placeholders_usable(request, members, value_expressions=reads.QUERY_VALUE_EXPRESSIONS)
@@ -69,7 +69,7 @@ def check(request: dict[str, Any]) -> None:
 def check_late(request: dict[str, Any]) -> None:
     """Raise ValidationError if a Query request has invalid placeholders, or a missing or empty key condition.
 
-    DynamoDB makes this check after it has checked the start key.
+    DynamoDB performs this check after it has checked the start key.
     """
     if request.get("KeyConditions") is None and request.get("KeyConditionExpression") is None:
         raise ValidationError(messages.NO_KEY_CONDITION)

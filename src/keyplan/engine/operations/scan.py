@@ -51,7 +51,7 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if a Scan request contains parameters that cannot be combined.
 
-    DynamoDB makes this check before it checks values.
+    DynamoDB performs this check before it checks values.
     """
     members = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
     check_placeholders_usable(request, members, value_expressions=("FilterExpression",))
@@ -63,7 +63,7 @@ def check(request: dict[str, Any]) -> None:
 def check_late(request: dict[str, Any]) -> None:
     """Raise ValidationError if a Scan request has an invalid segment or invalid placeholders.
 
-    DynamoDB makes this check after it has checked the start key.
+    DynamoDB performs this check after it has checked the start key.
     """
     _check_segments(request.get("Segment"), request.get("TotalSegments"))
     check_placeholder_maps(request)

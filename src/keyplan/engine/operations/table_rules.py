@@ -219,7 +219,7 @@ def check_known_index(throughput: dict[str, Any] | None) -> None:
     """Raise ValidationError if the provisioned capacity units for an existing index exceed the highest number that
     DynamoDB accepts.
 
-    DynamoDB makes this check after it has found the table.
+    DynamoDB performs this check after it has found the table.
     """
     if _beyond_bounds(throughput) is not None:
         raise ValidationError(messages.INDEX_UPDATE_BLOCKED)

@@ -48,7 +48,7 @@ SHAPE = Structure(
 def check(request: dict[str, Any]) -> None:
     """Raise ValidationError if an UpdateItem request contains parameters that cannot be combined.
 
-    DynamoDB makes this check before it checks the key values.
+    DynamoDB performs this check before it checks the key values.
     """
     rules.check_updating(request)
 
@@ -56,7 +56,7 @@ def check(request: dict[str, Any]) -> None:
 def check_late(request: dict[str, Any]) -> None:
     """Raise ValidationError if an UpdateItem request has invalid legacy conditions or placeholders.
 
-    DynamoDB makes this check after it has checked the key values and before it checks the expressions.
+    DynamoDB performs this check after it has checked the key values and before it checks the expressions.
     """
     rules.check_conditions(request)
 

@@ -129,7 +129,7 @@ def forget_notice(question: str, person: str, notified_at: Timestamp) -> ItemWri
 
 @subscriptions.get(Notice, consistent=True, rate=Rate(average=120, peak=1_600), after=["claim"])
 def notice_of(question: str, person: str) -> ItemKey:
-    """Get the record of the time at which a user was notified about a question."""
+    """Get the record of when a user was notified about a question."""
     return item(question=question, person=person)
 
 

@@ -321,7 +321,7 @@ class FingerprintOwner(Entity):
     key=key("NOTICE#{question}#{person}"), volume=Volume(count=500_000, bytes=Bytes(210)), store_key_fields=False
 )
 class Notice(Entity):
-    """A record of the time at which a user was notified about a question."""
+    """A record of when a user was notified about a question."""
 
     question: Uuid
     person: Sha256

@@ -52,14 +52,14 @@ class ListedQuestion(_Shape):
 
 
 class ListedQuestions(_Shape):
-    """200 response of `GET /agent/questions`. `cursor` selects the next page."""
+    """200 response to `GET /agent/questions`. `cursor` selects the next page."""
 
     questions: list[ListedQuestion]
     cursor: str | None = None
 
 
 class DeviceCredentials(_Shape):
-    """201 response of `POST /human/devices`. The token is shown only once."""
+    """201 response to `POST /human/devices`. The token is shown only once."""
 
     token: str
 
@@ -78,14 +78,14 @@ class HumanQuestion(_Shape):
 
 
 class Feed(_Shape):
-    """200 response of `GET /human/questions`: answerable questions, newest first. `cursor` selects the next page."""
+    """200 response to `GET /human/questions`: answerable questions, newest first. `cursor` selects the next page."""
 
     questions: list[HumanQuestion]
     cursor: str | None = None
 
 
 class ViewedQuestion(HumanQuestion):
-    """200 response of `GET /human/questions/{id}`. `can_answer` is false if the user has already answered the question
+    """200 response to `GET /human/questions/{id}`. `can_answer` is false if the user has already answered the question
     or it has ended.
     """
 
@@ -102,7 +102,7 @@ class BadgeView(_Shape):
 
 
 class AcceptedAnswer(_Shape):
-    """201 response of `POST /human/responses`. `created_at` is the time at which the answer was stored. A retry gets
+    """201 response to `POST /human/responses`. `created_at` is the time at which the answer was stored. A retry gets
     the same response.
     """
 
@@ -114,7 +114,7 @@ class AcceptedAnswer(_Shape):
 
 
 class StatsView(_Shape):
-    """200 response of `GET /human/stats`. The rank is null before the user's first answer."""
+    """200 response to `GET /human/stats`. The rank is null before the user's first answer."""
 
     total_points: int
     total_answers: int
@@ -142,7 +142,7 @@ class PositionView(_Shape):
 
 
 class LeaderboardView(_Shape):
-    """200 response of `GET /human/leaderboard`. If the request contains a fingerprint, `you` is the
+    """200 response to `GET /human/leaderboard`. If the request contains a fingerprint, `you` is the
     caller's position.
     """
 
@@ -152,7 +152,7 @@ class LeaderboardView(_Shape):
 
 
 class SubscriptionView(_Shape):
-    """201 response of `POST /human/push/subscribe` and 200 response of `PUT /human/push/subscribe/{id}`.
+    """201 response to `POST /human/push/subscribe` and 200 response to `PUT /human/push/subscribe/{id}`.
 
     The device that created the subscription sends `subscription_id` to change or end the subscription.
     """

@@ -16,7 +16,7 @@ class _ResponseModel(BaseModel):
 
 
 class CreatedQuestion(_ResponseModel):
-    """201 response of `POST /agent/questions`. If a request repeats an idempotency key, the response contains the
+    """201 response to `POST /agent/questions`. If a request repeats an idempotency key, the response contains the
     existing question.
     """
 
@@ -28,7 +28,7 @@ class CreatedQuestion(_ResponseModel):
 
 
 class AgentCredentials(_ResponseModel):
-    """201 response of `POST /agent/register` and 200 response of `POST /agent/secret`. The secret is shown
+    """201 response to `POST /agent/register` and 200 response to `POST /agent/secret`. The secret is shown
     only once.
     """
 
@@ -45,7 +45,7 @@ class HumanAnswer(_ResponseModel):
 
 
 class AgentQuestion(_ResponseModel):
-    """200 response of `GET /agent/questions/{id}`.
+    """200 response to `GET /agent/questions/{id}`.
 
     `options` and `summary` are set only for multiple choice questions. `closed_at` is set when the question is closed.
     """

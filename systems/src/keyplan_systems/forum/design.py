@@ -341,7 +341,7 @@ def push_notifications(changes: list[Inserted[Notification]]) -> None:
 def push_watchers(
     changes: list[Inserted[Subscription] | Removed[Subscription] | Expired[Subscription]],
 ) -> None:
-    """Notify a thread's watchers that are connected to this process when other watchers join or leave."""
+    """When a watcher joins or leaves a thread, notify the other watchers who are connected to this process."""
     raise NotImplementedError(f"no handler was given for {len(changes)} watchers")
 
 

@@ -1,4 +1,4 @@
-"""Builds the trainer: the API, the sweeper of inactive attempts, the profile consumer, and the seed scenarios."""
+"""Builds the trainer: the API, the sweeper for inactive attempts, the profile consumer, and the seed scenarios."""
 
 from __future__ import annotations
 

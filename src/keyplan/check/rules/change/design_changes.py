@@ -285,9 +285,9 @@ def logical_id_changed(comparison: Comparison) -> Iterator[Finding]:
 
     Why is this bad? `keyplan export` names the resource after the table. If the name changes, an update of the stack
     creates an empty table and removes the old one from the stack. Templates from `keyplan export` have `DeletionPolicy:
-    Retain`, so the old table remains and is billed. Without this policy, CloudFormation deletes the table with its
-    items, and alarms, policies and triggers then refer to a table that no longer exists. The Terraform export prevents
-    the table from being destroyed.
+    Retain`, so the old table remains, and continues to be billed. Without this policy, CloudFormation deletes the table
+    with its items, and alarms, policies and triggers then refer to a table that no longer exists. The Terraform export
+    prevents the table from being destroyed.
 
     Fix: enable deletion protection and copy the items before the stack is updated. Delete the old table manually when
     nothing uses it any more.

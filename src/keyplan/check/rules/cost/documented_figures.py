@@ -282,7 +282,7 @@ def wrong_latency(subject: Subject) -> Iterator[Finding]:
     Why is this bad? Reading one item or a small page takes milliseconds. A scan, or a query for thousands of items,
     reads pages of 1 MB one after the other.
 
-    Fix: state to which patterns the latency applies. For the other patterns, use an index, a counter or a background
+    Fix: specify which patterns the latency applies to. For the other patterns, use an index, a counter or a background
     job.
 
     Source: developer guide, "What is Amazon DynamoDB" (latency of item operations), "Scanning tables" and "Paginating

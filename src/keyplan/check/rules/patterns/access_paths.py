@@ -324,8 +324,9 @@ def _serving_index(plan: Plan) -> tuple[str, BoundIndexKey] | None:
 def query_for_single_item(subject: Subject) -> Iterator[Finding]:
     """Query reads a single item
 
-    Finds queries that specify every field of an item's primary key. Queries on an index are not reported if they
-    specify additional fields, which can, for example, check the owner of the item.
+    Finds queries that specify every field of an item's primary key. Index queries that
+    specify additional fields are not reported, because these fields can serve as a check, for example of the item's
+    owner.
 
     Why is this bad? Such a query returns at most one result, and cannot be part of a batch. If it has no condition on
     the sort key, it reads the whole partition. On an index, it can also return an outdated item.
@@ -393,8 +394,8 @@ def entity_never_used(subject: Subject) -> Iterator[Finding]:
     finds entities that no pattern reads, provided that a pattern reads at least one other entity of the table.
     Conditions, checks, returned items and consumers count as reads. A create whose key can already exist also counts as
     a read, because it keeps a value unique. If a table has a stream but no declared consumer, none of its entities is
-    reported as never read. An entity is not reported as never written if a transaction replaces its items with items of
-    another entity.
+    reported as never read. An entity whose items a transaction replaces with items of another entity is outdated; it is
+    not reported as never written.
 
     Why is this bad? Access patterns are the specification of a DynamoDB table. If a pattern is missing, a program
     cannot read or write data that it needs. A pattern that is added when the table is already in use can require a new

@@ -365,10 +365,10 @@ _NEWEST_NAME = re.compile(r"(^|_)(recent|latest|newest|last)($|_)")
 def oldest_instead_of_newest(subject: Subject) -> Iterator[Finding]:
     """Query for the newest items returns the oldest
 
-    Finds queries with a limit whose name contains recent, latest, newest or last, if they do not return the newest
-    items. The sort key of such a query either contains the time of the write and is read in ascending order, or starts
-    with a random UUID. Queries with a range that the caller passes, and queries with a declared order (`ordered_by=`),
-    are not reported.
+    Finds limited queries that do not return the newest items, although their name contains `recent`, `latest`, `newest`
+    or `last`. The sort key of such a query either contains the time of the write and is read in ascending order, or
+    starts with a random UUID. Queries with a range that the caller passes, and queries with a declared order
+    (`ordered_by=`), are not reported.
 
     Why is this bad? By default, a query reads in ascending order of the sort key. With a limit, it always returns the
     oldest items. Random IDs are not sorted by time in either direction.

@@ -59,11 +59,11 @@ class AuditedQuestion:
         return at_ms < self.action.at_ms + DAY_MS
 
     def is_closed_at(self, at_ms: int) -> bool:
-        """Return True if the question has all required answers at this time."""
+        """Return True if the question had received all required answers by the time `at_ms`."""
         return len([answer_ms for answer_ms in self.answered_at if answer_ms <= at_ms]) >= self.required
 
     def is_open_at(self, at_ms: int) -> bool:
-        """Return True if the question is answerable at this time."""
+        """Return True if the question could be answered at the time `at_ms`."""
         return self.action.at_ms <= at_ms < self.deadline_ms and not self.is_closed_at(at_ms)
 
 

@@ -1,4 +1,4 @@
-"""Shows results of the lake in a terminal: as tables, or as bars for comparisons."""
+"""Displays the results of data lake queries in a terminal, as tables or, for comparisons, as bar charts."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def normalise_email(text: str) -> str:
 
 
 def normalise_phone(text: str, country: str) -> str:
-    """Return a telephone number in international format (E.164). A number without a + is interpreted in the given
-    country.
+    """Return a telephone number in international format (E.164). A number without a + is assumed to
+    belong to the given country.
 
     Raises ValueError if the text is not a possible telephone number.
     """

@@ -28,7 +28,7 @@ DAYS_PER_WEEK = 7
 
 @dataclass(frozen=True)
 class DayCell:
-    """A day in the calendar of a month."""
+    """A day in a monthly calendar."""
 
     date: date
     availability: DayAvailability
