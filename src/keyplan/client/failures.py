@@ -342,7 +342,7 @@ def _unknown_part(plan: Plan, arguments: Arguments, item: Item | None) -> Failed
     """Return the whole condition as one failed part. Used if it is unknown which of its parts are false."""
     origin: Origin = "condition" if plan.condition is not None or not plan.assumed else "assuming"
     text = "the condition" if plan.condition is None else condition_text(fill(plan.condition, arguments), "")
-    detail = "the service returned no item" if item is None else "unknown which part"
+    detail = "the service returned no item" if item is None else "it is unknown which part is false"
     return FailedPart(origin, text, {}, f"{_LABELS.get(origin, origin)} failed: {text} ({detail})")
 
 

@@ -63,10 +63,10 @@ class Param:
     __le__ = __gt__ = __ge__ = __lt__
 
     def __hash__(self) -> int:  # noqa: PLE0309 - it never returns
-        self._refuse("looks up", _FIX_COMPUTE)
+        self._refuse("hashes", _FIX_COMPUTE)
 
     def __contains__(self, other: object) -> bool:
-        self._refuse("looks into", _FIX_BRANCH)
+        self._refuse("searches", _FIX_BRANCH)
 
     def __len__(self) -> int:  # noqa: PLE0303 - it never returns
         self._refuse("counts", _FIX_BRANCH)
@@ -75,13 +75,13 @@ class Param:
         self._refuse("loops over", "use each(...) for one request per value")
 
     def __getitem__(self, part: object) -> Any:
-        self._refuse("looks into", _FIX_COMPUTE)
+        self._refuse("indexes", _FIX_COMPUTE)
 
     def __call__(self, *_args: object, **_kwargs: object) -> Any:
         self._refuse("calls a method of", _FIX_COMPUTE)
 
     def __str__(self) -> str:  # noqa: PLE0307 - it never returns
-        self._refuse("makes text of", _FIX_TEXT)
+        self._refuse("formats", _FIX_TEXT)
 
     def __format__(self, spec: str) -> str:
         self._refuse("formats", _FIX_TEXT)

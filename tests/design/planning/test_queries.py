@@ -357,7 +357,7 @@ def test_a_note_about_expiry_needs_an_entity_that_expires() -> None:
 
 def test_notes_name_attributes_that_an_index_does_not_project() -> None:
     assert "by_owner does not project note, until of Thing: they are returned as their defaults" in things.plan.notes
-    assert "by_owner does not project until: expired items of Thing come back until deleted" in things.plan.notes
+    assert "by_owner does not project until: expired items of Thing are returned until deleted" in things.plan.notes
     assert not any("hold" in note for note in number_of_things.plan.notes)
     assert thing.plan.notes == (
         "items whose until has passed are left out; the service deletes them within a few days",
@@ -376,9 +376,9 @@ def test_calls_accept_arguments_like_functions() -> None:
     assert things("me").arguments == things(owner="me").arguments == {"owner": "me"}
     with pytest.raises(TypeError, match=r"things\(\) takes 1 arguments, but 2 were given"):
         things("me", "you")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"things\(\) has no argument user"):
+    with pytest.raises(TypeError, match=r"things\(\) got an unexpected argument user"):
         things(user="me")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"things\(\) got twice owner"):
+    with pytest.raises(TypeError, match=r"things\(\) got multiple values for argument owner"):
         things("me", owner="you")  # type: ignore[misc]
     with pytest.raises(TypeError, match=r"things\(\) is missing owner"):
         things()  # type: ignore[call-arg]

@@ -431,7 +431,7 @@ class Pattern(Generic[P, R]):
         arguments = dict(zip(self._names, args, strict=False))
         for name, value in kwargs.items():
             if name not in self.parameters or name in arguments:
-                problem = "got twice" if name in arguments else "has no argument"
+                problem = "got multiple values for argument" if name in arguments else "got an unexpected argument"
                 raise TypeError(f"{self.name}() {problem} {name}")
             arguments[name] = value
         if len(arguments) < len(self._names):

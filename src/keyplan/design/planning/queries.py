@@ -315,7 +315,7 @@ def _partial_item_notes(pattern: PatternDeclaration, index: Index | None, draft:
     """
     if index is None or index.kind != "GSI" or draft.hydrated:
         return
-    verb = "come back" if draft.select == "all" else "are counted"
+    verb = "are returned" if draft.select == "all" else "are counted"
     for entity in pattern.entities:
         optional = [name for name in missing_in_index(index, entity) if not entity.fields[name].info.is_required()]
         expiry = [name for name in optional if entity.fields[name].attribute == pattern.schema.ttl]

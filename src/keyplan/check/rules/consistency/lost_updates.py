@@ -276,7 +276,7 @@ def _is_compared_with_new(part: Condition | None, updates: Mapping[str, Any]) ->
 
 def _lost_addition(pattern: Pattern[..., Any], plan: Plan, name: str, other: str) -> Finding:
     is_number = plan.entity.fields[name].type_code == "N"
-    fix = "add the difference" if is_number else "change only the part"
+    fix = "add the difference" if is_number else "update only the changed part"
     return lost_update.finding(
         pattern.name,
         f"{pattern.name} overwrites what {other} {'added' if is_number else 'changed'} since the read: it sets"

@@ -158,7 +158,7 @@ def _unchecked_bound(pattern: Pattern[..., object], plan: Plan, action: FieldUpd
     bound, bound_name = (declared.minimum, "minimum") if decreases else (declared.maximum, "maximum")
     if bound is None:
         return
-    verb, sign = ("takes from", ">=") if decreases else ("adds to", "<=")
+    verb, sign = ("subtracts from", ">=") if decreases else ("adds to", "<=")
     needed = f"F.{name} >= {action.source!r}" if action.method == "subtract" and not bound else f"F.{name} {sign} ..."
     yield add_out_of_bounds.finding(
         pattern.name,

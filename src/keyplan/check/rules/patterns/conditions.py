@@ -90,7 +90,7 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
         if why is not None:
             yield impossible_condition.finding(
                 pattern.name,
-                f'{pattern.name} never finds anything: {value.attribute} {op} "{_value_text(value)}" fails,'
+                f'{pattern.name} never finds anything: {value.attribute} {op} "{_value_text(value)}" matches no item,'
                 f" because {why}",
                 _key_fix(op, value),
                 pattern.place,
@@ -106,7 +106,7 @@ def _item_key(pattern: Pattern[..., Any], key: KeySelection) -> Iterator[Finding
         if why is not None:
             yield impossible_condition.finding(
                 pattern.name,
-                f"every call of {pattern.name} fails: {value.attribute} names no item, because {why}",
+                f"every call of {pattern.name} fails: no item can have this {value.attribute}, because {why}",
                 "use a value of the field's type, or a parameter",
                 pattern.place,
                 pattern.plan.entity.key.place,
