@@ -119,7 +119,7 @@ def token(
     for name, sign, value in pairs:
         if not (name and sign):
             argument = f"{name}{sign}{value}"
-            raise refusal(f"keyplan token: {argument!r} is not a claim: write it as email=ada@example.org")
+            raise refusal(f"keyplan token: --claim expects name=value, such as email=ada@example.org, not {argument!r}")
     try:
         key = key_of(folder)
     except UpError as error:

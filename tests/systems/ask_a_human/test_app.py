@@ -86,7 +86,10 @@ def test_a_partly_rejected_sample_does_not_prevent_startup(
         body = {"prompt": "What did another release ask?", "type": "text"}
         assert httpx.post(f"{server.url}/agent/questions", json=body, headers=headers).status_code == 201
         system.load_sample()
-        assert "the sample is incomplete: this idempotency key was used for another question" in caplog.text
+        assert (
+            "the sample data is incomplete: this idempotency key was already used for a different question"
+            in caplog.text
+        )
         assert len(httpx.get(f"{server.url}/human/questions").json()["questions"]) == 2
 
 

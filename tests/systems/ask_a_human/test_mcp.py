@@ -173,7 +173,7 @@ def test_the_first_start_registers_an_agent_and_keeps_its_credentials_private(st
     assert mcp.credentials(stage.url, path, None, None) == first
     assert path.stat().st_mode & 0o077 == 0
     assert json.loads(path.read_text("utf-8"))["agent_id"] == first.agent_id
-    with pytest.raises(ValueError, match="holds the agent of"):
+    with pytest.raises(ValueError, match="contains credentials for"):
         mcp.credentials("http://127.0.0.1:1", path, None, None)
     with pytest.raises(ValueError, match="set both"):
         mcp.credentials(stage.url, path, "only-an-agent", None)

@@ -109,7 +109,7 @@ def test_the_payload_is_a_web_push_that_expires_with_its_question(fcm: FakeFcm, 
         (fault(503, "UNAVAILABLE", "Busy.", fcm_detail("UNAVAILABLE")), TryLater, "503 UNAVAILABLE"),
         (fault(500, "INTERNAL", "Oops.", fcm_detail("INTERNAL")), TryLater, "500 INTERNAL"),
         (Scripted(502, "<html>Bad gateway</html>"), TryLater, "Bad Gateway"),
-        (Scripted(200, {"unexpected": True}), Rejected, "without a message name"),
+        (Scripted(200, {"unexpected": True}), Rejected, "has no message name"),
     ],
 )
 def test_each_error_is_distinguished(

@@ -98,7 +98,7 @@ def test_a_partial_write_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
         outbox = OutboxNotifier(path, ManualClock())
         monkeypatch.setattr(os, "write", half)
         try:
-            with pytest.raises(OSError, match="bytes fit into"):
+            with pytest.raises(OSError, match="bytes were written to"):
                 await outbox.send(MESSAGE)
         finally:
             monkeypatch.undo()

@@ -97,7 +97,7 @@ def test_a_new_agent_registers_and_sees_its_secret_once(site: PageSite) -> None:
     page.get_by_label("Agent", exact=True).fill("release-bot")
     page.get_by_label("Secret").fill("wrong")
     page.get_by_role("button", name="Connect").click()
-    expect(page.get_by_text("This is not the secret of this agent.")).to_be_visible()
+    expect(page.get_by_text("This secret is not valid for this agent.")).to_be_visible()
 
 
 def test_a_question_of_another_agent_is_not_found(site: PageSite) -> None:

@@ -127,7 +127,7 @@ def test_a_person_who_cannot_be_claimed_does_not_prevent_other_notifications(
     with throttled(stage, lambda operation, text: operation == "TransactWriteItems" and people[kind] in text):
         assert stage.pusher(service).run_once() == 1
     assert {message.token for message in service.sent} == {f"token-{number}" for number in range(3)} - {f"token-{kind}"}
-    assert "a claim failed; nothing is sent" in caplog.text
+    assert "claiming a subscription failed; sending no notification" in caplog.text
 
 
 def test_a_retry_with_an_unreadable_question_is_kept(stage: Stage, clock: ManualClock) -> None:

@@ -154,7 +154,7 @@ def test_the_servers_key_is_private_in_its_folder_or_derived_from_the_shared_sec
     replicas = [web_push.server_key(tmp_path / name, Secret(b"shared" * 6)) for name in ("a", "b")]
     assert len({web_push.public_key_text(key) for key in replicas} | {first}) == 2
     (tmp_path / web_push.KEY_FILE).chmod(0o644)
-    with pytest.raises(KeyFileError, match="read by others"):
+    with pytest.raises(KeyFileError, match="readable by other users"):
         web_push.server_key(tmp_path)
     (tmp_path / web_push.KEY_FILE).unlink()
     (tmp_path / web_push.KEY_FILE).write_text("no key", "utf-8")

@@ -221,9 +221,9 @@ def test_values_of_the_wrong_type_are_rejected_and_not_converted(live: Live) -> 
     [
         (WriteConflictError("others keep writing"), "The database is busy."),
         (ThrottledError("too much"), "The database is busy."),
-        (UnavailableError("no answer"), "The database does not answer."),
-        (OperationalError("SELECT 1", None, Exception("database is locked")), "The database does not answer."),
-        (NoConnectionError("QueuePool limit of size 5 overflow 10 reached"), "The database does not answer."),
+        (UnavailableError("no answer"), "The database is not responding."),
+        (OperationalError("SELECT 1", None, Exception("database is locked")), "The database is not responding."),
+        (NoConnectionError("QueuePool limit of size 5 overflow 10 reached"), "The database is not responding."),
     ],
     ids=lambda value: type(value).__name__,
 )

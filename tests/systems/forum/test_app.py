@@ -301,5 +301,5 @@ def test_the_key_of_thread_tokens_is_created_once_and_private(tmp_path: Path) ->
     with built(tmp_path, ":memory:"):
         assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (first, 0o600)
     file.chmod(0o644)
-    with pytest.raises(KeyFileError, match="can be read by others"), built(tmp_path, ":memory:"):
+    with pytest.raises(KeyFileError, match="is readable by other users"), built(tmp_path, ":memory:"):
         pass

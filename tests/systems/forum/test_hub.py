@@ -292,6 +292,6 @@ def test_idle_and_old_connections_end_by_the_clock_and_limits(log: EventLog, clo
         stage.hub.touch(busy)
         clock.advance(8)
         stage.hub.sweep()
-        assert "greatest age" in busy.close_reason.result().reason
+        assert "maximum age" in busy.close_reason.result().reason
 
     run_scenario(log, clock, story)

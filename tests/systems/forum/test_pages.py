@@ -231,7 +231,7 @@ def test_a_form_that_is_sent_twice_stores_one_message(windows: Windows, site: Si
     ann.page.reload()
     expect(ann.page.locator(".message", has_text="once only")).to_have_count(1)
     refused = ann.context.request.post(url, form={**fields, "text": "another text"}, headers={"Accept": "text/html"})
-    assert (refused.status, "Send again to send this text, too." in refused.text()) == (409, True)
+    assert (refused.status, "Send again to send this text too." in refused.text()) == (409, True)
     assert (fields["uuid"] in refused.text(), ">another text</textarea>" in refused.text()) == (False, True)
     fields["csrf"] = "0" * 64
     assert ann.context.request.post(url, form={**fields, "text": "forged"}).status == 403
@@ -398,7 +398,7 @@ def test_a_status_change_in_one_window_appears_in_the_other(windows: Windows, si
     wait_until_live(tutor.page)
     teacher.page.get_by_role("button", name="Mark as answered").click()
     expect(tutor.page.locator("#state")).to_contain_text("Answered")
-    tutor.page.get_by_role("button", name="Still to answer").click()
+    tutor.page.get_by_role("button", name="Mark as unanswered").click()
     expect(teacher.page.locator("#state")).to_contain_text("Waiting for an answer")
 
 

@@ -174,7 +174,7 @@ def test_an_invalid_message_is_answered_and_the_connection_continues(live: Live)
             assert response["status"] == 400
             await ann.check_no_message()
             await ann.connection.send(b"\x00")
-            assert await ann.wait_closed() == (1003, "actions are texts")
+            assert await ann.wait_closed() == (1003, "send actions as text messages")
 
     asyncio.run(story())
 

@@ -90,7 +90,7 @@ def test_a_signed_token_with_wrong_claims_is_rejected(issuer: ThreadTokenIssuer,
 
 
 def test_a_token_of_another_type_is_rejected(issuer: ThreadTokenIssuer) -> None:
-    with pytest.raises(BadTokenError, match="another kind"):
+    with pytest.raises(BadTokenError, match="not a thread token"):
         issuer.checker().check(signed(claims(), typ="JWT"))
 
 

@@ -95,9 +95,9 @@ def test_a_ledger_cannot_be_read_as_an_attempt(stage: Stage, ada: Caller) -> Non
     ("texts", "complaint"),
     [
         ({"q1": ANSWERS["q1"]}, "question q2 is not answered"),
-        ({**ANSWERS, "q2": "   short  "}, "the answer to q2 has 5 characters; 10 are the least"),
+        ({**ANSWERS, "q2": "   short  "}, "the answer to q2 has 5 characters; the minimum is 10"),
         ({**ANSWERS, "q9": ANSWERS["q1"]}, "scenario late-ferry has no question 'q9'"),
-        ({**ANSWERS, "q2": "x" * (MAX_ANSWER_CHARACTERS + 1)}, "10001 characters; 10000 are the most"),
+        ({**ANSWERS, "q2": "x" * (MAX_ANSWER_CHARACTERS + 1)}, "10001 characters; the maximum is 10000"),
     ],
 )
 def test_invalid_answers_return_400_and_nothing_is_stored(ada: Caller, texts: dict[str, str], complaint: str) -> None:

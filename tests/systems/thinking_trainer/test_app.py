@@ -112,7 +112,7 @@ def test_the_configured_model_grades_and_the_fixed_rubric_by_default(
 
 def test_a_consumer_without_its_handler_raises_an_error() -> None:
     change = Inserted(new=to_stored(completed(1)), sequence_number="1", event_id="e", at_s=NOON_S)
-    with pytest.raises(NotImplementedError, match="no handler was given"):
+    with pytest.raises(NotImplementedError, match="no handler is registered"):
         design.follow(change)
 
 

@@ -231,7 +231,7 @@ def test_the_command_is_killed_restarted_and_finishes(address: str, tmp_path: Pa
     with keyplan.connect(address) as db:
         check(db, 150)
     third = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
-    assert "done already" in third.stdout
+    assert "already done" in third.stdout
 
 
 def test_the_command_reports_skipped_items_and_unreachable_databases(address: str, tmp_path: Path) -> None:

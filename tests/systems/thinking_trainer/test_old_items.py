@@ -123,4 +123,4 @@ def test_lists_omit_unreadable_items(db: Connection, service: Service, caplog: p
     assert [profile.source_attempt_id for profile in service.history(USER, 10, None)] == [attempt_id(7)]
     assert len(service.progress(USER)) == 1
     assert service.active_scenarios(None) == []
-    assert sum("cannot be read" in record.message for record in caplog.records) == 6
+    assert sum("cannot read" in record.message for record in caplog.records) == 6

@@ -78,9 +78,9 @@ def test_parameters_are_passed_to_queries_and_reports(lake: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("SELECT 'infinity'::DATE AS due", "a value of the answer cannot be shown"),
-        ("SELECT DATE '20000-01-01' AS due", "a value of the answer cannot be shown"),
-        ("SELECT '2025-01-01 00:00:00.123456789'::TIMESTAMP_NS AS at", "a value of the answer cannot be shown"),
+        ("SELECT 'infinity'::DATE AS due", "a value in the result cannot be shown"),
+        ("SELECT DATE '20000-01-01' AS due", "a value in the result cannot be shown"),
+        ("SELECT '2025-01-01 00:00:00.123456789'::TIMESTAMP_NS AS at", "a value in the result cannot be shown"),
         ("SELECT '\udcff'", "not valid UTF-8"),  # Python's form of an argument in another encoding
     ],
 )
@@ -145,7 +145,7 @@ def test_a_new_lake_catches_up_from_an_export(tmp_path: Path) -> None:
 def test_an_export_with_missing_items_or_damaged_files_is_rejected(tmp_path: Path) -> None:
     description, folder = export(tmp_path / "export", [ITEM], 2), str(tmp_path / "lake")
     code, message = run("todo", "catch-up", "--lake", folder, "--export", str(description))
-    assert (code, "contains 1 items, but its summary says 2" in message) == (1, True)
+    assert (code, "contains 1 items, but its summary lists 2" in message) == (1, True)
     content = (description / "data" / "abc.json.gz").read_bytes()
     for damaged in (b"nonsense", content[:-9], content[:12] + b"\xff" + content[13:], gzip.compress(b"[]\n")):
         (description / "data" / "abc.json.gz").write_bytes(damaged)
@@ -157,7 +157,7 @@ def test_an_export_with_missing_items_or_damaged_files_is_rejected(tmp_path: Pat
     ("words", "code", "message"),
     [
         (["todo", "query", "DROP TABLE x"], 1, "keyplan lake todo query"),
-        (["todo", "query"], 1, "needs the SQL statement"),
+        (["todo", "query"], 1, "missing required argument: the SQL statement"),
         (["todo", "report", "nothing"], 1, "unknown report nothing"),
         (["todo", "report", "top_users", "--set", "limit=many"], 1, "limit must be a number"),
         (["todo", "report", "kpis", "--set", "limit=1"], 1, "has no parameter limit"),

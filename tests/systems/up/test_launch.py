@@ -167,7 +167,7 @@ def test_keys_that_others_can_read_are_a_clear_error(tmp_path: Path) -> None:
     with running(Settings(tmp_path)):
         pass
     (tmp_path / "keys" / "development-key.pem").chmod(0o644)
-    with ExitStack() as stack, pytest.raises(UpError, match="can be read by others"):
+    with ExitStack() as stack, pytest.raises(UpError, match="is readable by other users"):
         prepare(Settings(tmp_path), stack, lambda _line: None)
 
 
@@ -242,7 +242,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
             r"DescribeTable, which is needed for comparing tables with their declarations \(table shelf\)",
         ),
         ("CreateTable", r"CreateTable, which is needed for creating the declared tables \(table shelf\)"),
-        ("PutItem", "the sample of shelf cannot be loaded: add_note: .* PutItem, which is needed for this call"),
+        ("PutItem", "cannot load the sample data of shelf: add_note: .* PutItem, which is needed for this call"),
     ],
 )
 def test_an_unsupported_operation_of_the_endpoint_is_named_with_its_purpose(
@@ -337,7 +337,9 @@ def test_an_unreadable_sample_item_does_not_prevent_startup(tmp_path: Path, monk
     monkeypatch.setattr(registry, "load", lambda _name: replace(notes_system.SYSTEM, build=build))
     with running(Settings(tmp_path)) as (url, messages):
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
-    assert messages[1].startswith("shelf: the sample is incomplete: Note note_id='odd' cannot be read as Note: text:")
+    assert messages[1].startswith(
+        "shelf: the sample data is incomplete: Note note_id='odd' cannot be read as Note: text:"
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no modes")
@@ -358,7 +360,7 @@ def test_an_existing_folder_keeps_its_permissions(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_created_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with ExitStack() as stack, pytest.raises(UpError, match="cannot be created as a folder"):
+    with ExitStack() as stack, pytest.raises(UpError, match="cannot create the folder"):
         prepare(Settings(tmp_path / "file" / "data"), stack, lambda _line: None)
 
 
@@ -418,7 +420,7 @@ def test_the_command_starts_prints_its_address_and_stops_on_ctrl_c(tmp_path: Pat
                     break
             output = "".join(lines)
             url = output.partition("home page ")[2].partition("\n")[0].rstrip("/")
-            assert ("tokens: those of https://login.example for trainer" in output) == bool(options)
+            assert ("tokens: issued by https://login.example for audience trainer" in output) == bool(options)
             assert (re.search(r"token: .*keyplan token SUBJECT", output) is not None) != bool(options)
             assert ("AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws dynamodb" in output) != bool(options)
             assert ("no DynamoDB endpoint" in output) == bool(options)
@@ -436,7 +438,7 @@ def test_the_demo_plays_every_part() -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert result.returncode == 0, result.stderr
     assert "the stream has built her profile: 1 attempt(s)" in result.stdout
-    assert "bob may not look at it: 403" in result.stdout
+    assert "bob may not read it: 403" in result.stdout
 
 
 def test_a_demo_without_a_running_server_is_a_clear_error(tmp_path: Path) -> None:
@@ -444,7 +446,7 @@ def test_a_demo_without_a_running_server_is_a_clear_error(tmp_path: Path) -> Non
         command = [sys.executable, "-m", "keyplan", "demo", "--url", url, "--folder", str(tmp_path)]
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert result.returncode == 1
-    assert f"no `keyplan up` answers at {url}" in result.stderr
+    assert f"no `keyplan up` responds at {url}" in result.stderr
 
 
 def test_a_demo_with_the_key_of_another_folder_is_a_clear_error(
@@ -458,6 +460,6 @@ def test_a_demo_with_the_key_of_another_folder_is_a_clear_error(
     lines: list[str] = []
     with running(Settings(tmp_path)) as (url, _):
         demo(url, tmp_path, [], lines.append)
-        with pytest.raises(UpError, match=r"other is not its folder: .*401 Unauthorized"):
+        with pytest.raises(UpError, match=r"other is not the server's data folder: .*401 Unauthorized"):
             demo(url, tmp_path / "other", [], lines.append)
     assert lines == ["-- Notes on a shelf", f"   ada in {tmp_path}", "-- Notes on a shelf"]

@@ -53,7 +53,7 @@ def test_a_key_readable_by_others_is_rejected(tmp_path: Path) -> None:
 def test_a_damaged_key_is_rejected_with_a_fix(tmp_path: Path) -> None:
     (tmp_path / KEY_FILE).write_bytes(b"-----BEGIN nothing")
     (tmp_path / KEY_FILE).chmod(0o600)
-    with pytest.raises(KeyFileError, match="delete it"):
+    with pytest.raises(KeyFileError, match="delete the file"):
         development_key(tmp_path)
 
 

@@ -138,7 +138,7 @@ def test_cached_keys_bridge_an_outage_until_they_are_stale() -> None:
     clock.advance(1800)
     assert keys.find("one") is not None
     clock.advance(1801)
-    with pytest.raises(KeysUnavailableError, match="it answered 503"):
+    with pytest.raises(KeysUnavailableError, match="the server returned status 503"):
         keys.find("one")
 
 

@@ -63,7 +63,7 @@ class Agents:
                 self._base.back_off(attempt)
             else:
                 return True
-        raise BusyError("this agent's secret is being changed by many requests at once")
+        raise BusyError("too many concurrent changes to this agent's secret: try again")
 
     def rotate(self, agent: str) -> str:
         """Create a new secret for an agent that has already been authenticated, and return the secret.

@@ -161,7 +161,7 @@ class Answers:
                 return repeated_result
             questions.require_answerable(question, now_ms)
             if stored_response is not None:
-                raise AlreadyAnsweredError("you have answered this question", {"question_id": question_id})
+                raise AlreadyAnsweredError("you have already answered this question", {"question_id": question_id})
             allowance = allowance or self._count_request(caller.person, address)
             content = requests.parse(AnswerRequest, body)
             response = questions.create_response(
@@ -171,7 +171,7 @@ class Answers:
             if scored_answer is not None:
                 return AnswerResult(response, scored_answer.reply, allowance)
             self._base.back_off(attempt)
-        raise BusyError("too many people are answering this question at once")
+        raise BusyError("too many concurrent answers to this question: try again")
 
     def _response(self, question_id: str, caller: Identity) -> StoredResponse | None:
         response_id = questions.response_id(question_id, caller.fingerprint)

@@ -132,7 +132,7 @@ class AgentAuthentication:
             message = "Send the agent's secret as a bearer token; POST /agent/register issues one."
             raise Problem(401, message, headers=unauthorized().headers)
         if not self._agents.authenticate(agent, secret.credentials):
-            raise unauthorized("The secret is not that of this agent.")
+            raise unauthorized("The secret is not valid for this agent.")
         return agent
 
 
@@ -262,7 +262,7 @@ def _validation_problem(error: RequestValidationError) -> Problem:
 
 def _cursor_problem(_error: CursorError) -> Problem:
     details = {"field": "cursor", "constraint": "cursor"}
-    return Problem(400, "cursor: is not of this list", code="VALIDATION_ERROR", details=details)
+    return Problem(400, "cursor: does not belong to this list", code="VALIDATION_ERROR", details=details)
 
 
 TRANSLATIONS: Mapping[type[Exception], Translation] = {

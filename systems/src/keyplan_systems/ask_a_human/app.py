@@ -45,7 +45,7 @@ def build(resources: Resources) -> BuiltSystem:
     """
     proxies = os.environ.get(PROXIES) or "0"
     if not proxies.isdecimal():
-        raise ValueError(f"{PROXIES} must be a number of proxies, not {proxies!r}")
+        raise ValueError(f"{PROXIES} must be the number of proxies, such as 1, not {proxies!r}")
     link_base = os.environ.get(LINKS) or "https://ask-a-human.example"
     if not link_base.startswith("https://"):
         raise ValueError(

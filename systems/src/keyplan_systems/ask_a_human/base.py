@@ -194,7 +194,7 @@ def convert_readable(convert: Callable[[Input], Result], items: Iterable[Input])
 
 def log_unreadable(error: Exception) -> None:
     """Log an unreadable item that is omitted from a list."""
-    _log.error("an item cannot be read and is left out", exc_info=error)
+    _log.error("cannot read an item; omitting it from the list", exc_info=error)
 
 
 def unknown_question(question_id: str) -> QuestionNotFoundError:

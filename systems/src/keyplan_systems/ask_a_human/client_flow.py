@@ -154,7 +154,7 @@ def request(
                 raise error
             pause_s = min(remaining_s, requested_s * settings.rng.uniform(1.0, 1.1))
         yield WaitRequest(pause_s)
-    raise ValueError(f"{retries.attempts} attempts are too few: at least 1 is required")
+    raise ValueError(f"attempts must be at least 1, not {retries.attempts}")
 
 
 def wait(poll: HttpRequest, min_answers: int | None, timeout_s: float, settings: ClientSettings) -> Flow[AgentQuestion]:
@@ -179,7 +179,7 @@ def wait(poll: HttpRequest, min_answers: int | None, timeout_s: float, settings:
 def _current_time() -> Flow[CurrentTime]:
     reply = yield WaitRequest(0.0)
     if not isinstance(reply, CurrentTime):
-        raise TypeError(f"expected the time as the reply to a wait, got {reply!r}")
+        raise TypeError(f"expected the current time as the reply to a wait, got {reply!r}")
     return reply
 
 
@@ -201,9 +201,9 @@ def _failure(reply: HttpResponse | RequestFailure | CurrentTime | None) -> Flow[
     except ValidationError:
         if not _is_transient(reply):
             return UnexpectedAnswerError(
-                f"answer {reply.status} does not follow this interface: {reply.body[:200]!r}"
+                f"response with status {reply.status} is not in the API's error format: {reply.body[:200]!r}"
             ), 0.0
-        body = ErrorBody(code="SERVER_ERROR", message=f"answer {reply.status} without an error body")
+        body = ErrorBody(code="SERVER_ERROR", message=f"response with status {reply.status} has no error body")
     return api_error(body, reply.status, requested_s), requested_s or 0.0
 
 
@@ -212,5 +212,5 @@ def _parse(model: type[Model], response: HttpResponse) -> Model:
         return model.model_validate_json(response.body)
     except ValidationError as error:
         raise UnexpectedAnswerError(
-            f"answer {response.status} is not a {model.__name__}: {response.body[:200]!r}"
+            f"response with status {response.status} is not a valid {model.__name__}: {response.body[:200]!r}"
         ) from error

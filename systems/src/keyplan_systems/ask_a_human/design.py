@@ -61,13 +61,21 @@ suppressed = [
         )
         for name in ("open_questions", "open_questions_for", "needy_questions", "needy_questions_for")
     ),
-    suppress("KP309", on="eligible_for_notification", reason="a uniform sample of all eligible people reads them all"),
-    suppress("KP316", on="mark_seen", reason="a mark is written whenever a person moves"),
+    suppress("KP309", on="eligible_for_notification", reason="a uniform sample requires reading all eligible people"),
+    suppress("KP316", on="mark_seen", reason="a consumer writes a marker for each change of a leaderboard row"),
     suppress(
-        "KP405", on="claim", reason="a notified person leaves the range of the eligible, which makes the write a claim"
+        "KP405",
+        on="claim",
+        reason="the write claims a notified person by moving the person out of the range of eligible people",
     ),
-    suppress("KP405", on="answer_question", reason="each answer moves its question in the list of what needs answers"),
-    suppress("KP412", on="answer_question", reason="an agent's list shows status and count of each question"),
+    suppress(
+        "KP405",
+        on="answer_question",
+        reason="each answer moves its question in the list of questions that need answers",
+    ),
+    suppress(
+        "KP412", on="answer_question", reason="an agent's list shows the status and the answer count of each question"
+    ),
     suppress("KP608", on="review_flag", reason="a reviewer may change a decision: the later decision wins"),
     suppress("KP712", on="count_places", reason="three of four writes are not rows: records and histograms"),
 ]

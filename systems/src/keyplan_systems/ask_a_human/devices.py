@@ -61,7 +61,7 @@ class Devices:
                 return Identity(device.fingerprint, device.person, token_hash)
             self._set_person(device)
             self._base.back_off(attempt)
-        raise BusyError("this device is being used for the first time by many requests at once")
+        raise BusyError("too many concurrent requests from a new device: try again")
 
     def _set_person(self, device: Device) -> None:
         """Assign a user to a device, unless a concurrent request has already done so."""

@@ -190,7 +190,7 @@ def credentials(url: str, path: Path, agent: str | None, secret: str | None) -> 
     only one of `agent` and `secret` is given, or if the file is invalid or was created for a different URL.
     """
     if (agent is None) != (secret is None):
-        raise ValueError(f"set both {AGENT_VARIABLE} and {SECRET_VARIABLE}, or none of them")
+        raise ValueError(f"set both {AGENT_VARIABLE} and {SECRET_VARIABLE}, or neither")
     if agent is not None and secret is not None:
         return AgentCredentials(agent_id=agent, secret=secret)
     if not path.exists():
@@ -200,7 +200,8 @@ def credentials(url: str, path: Path, agent: str | None, secret: str | None) -> 
     stored_credentials = json.loads(path.read_text("utf-8"))
     if stored_credentials.get("url") != url:
         raise ValueError(
-            f"{path} holds the agent of {stored_credentials.get('url')}: choose another file with --credentials"
+            f"{path} contains credentials for {stored_credentials.get('url')}, not for {url}:"
+            " choose another file with --credentials"
         )
     return AgentCredentials.model_validate(stored_credentials)
 

@@ -135,7 +135,7 @@ class FcmNotifier:
         except httpx.TransportError as error:
             return TryLater(f"FCM cannot be reached: {error!r}")
         except httpx.DecodingError as error:
-            return TryLater(f"the answer of FCM cannot be read: {error!r}")
+            return TryLater(f"the response from FCM cannot be read: {error!r}")
         except google_errors.TransportError as error:
             return TryLater(f"the token service cannot be reached: {error}")
         except google_errors.RefreshError as error:
@@ -227,7 +227,7 @@ def outcome(response: httpx.Response, now_s: float) -> Outcome:
         try:
             return Delivered(_FcmResult.model_validate_json(response.content).name)
         except ValidationError:
-            return Rejected(f"FCM answered {response.status_code} without a message name")
+            return Rejected(f"the response from FCM with status {response.status_code} has no message name")
     fcm_error = _fcm_error(response)
     reason = f"{response.status_code} {fcm_error.code}: {fcm_error.message}"
     if fcm_error.code == "UNREGISTERED" or (fcm_error.code == "INVALID_ARGUMENT" and fcm_error.is_token_error):

@@ -46,7 +46,7 @@ class Outbound:
                 try:
                     return await self._notifier.send(message)
                 except Exception as error:  # noqa: BLE001 - a full disk or an unexpected error: the other results stay valid
-                    _log.exception("a push was not sent")
+                    _log.exception("sending a push notification failed")
                     return TryLater(f"not sent: {error!r}")
 
         return await asyncio.gather(*map(send_one, messages))

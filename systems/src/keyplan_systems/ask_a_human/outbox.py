@@ -52,7 +52,7 @@ class OutboxNotifier:
         written = os.write(self._file, line)
         if written != len(line):
             os.write(self._file, b"\n")
-            raise OSError(f"only {written} of {len(line)} bytes fit into {self._path}")
+            raise OSError(f"only {written} of {len(line)} bytes were written to {self._path}")
 
     def _end_partial_line(self) -> None:
         size = os.fstat(self._file).st_size

@@ -171,7 +171,9 @@ class PushWorker:
         except STALE:
             return None
         except RunError:
-            _log.exception("a claim failed; nothing is sent", extra={"question": question.question_id})
+            _log.exception(
+                "claiming a subscription failed; sending no notification", extra={"question": question.question_id}
+            )
             return None
         return Push(question, claimed_subscription, now_ms)
 
@@ -203,7 +205,9 @@ class PushWorker:
             if push.attempt > 1:
                 self._connection.run(design_push.note_notice(_notice(question, subscription, now_ms)))
             return
-        _log.warning("push not delivered", extra={"step": decision.action.value, "reason": decision.reason})
+        _log.warning(
+            "push notification not delivered", extra={"step": decision.action.value, "reason": decision.reason}
+        )
         self._delete_notice(push)
         if decision.action is NextAction.DEACTIVATE:
             self._deactivate(subscription, now_ms)

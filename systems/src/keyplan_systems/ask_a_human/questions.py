@@ -71,7 +71,7 @@ class Questions:
             if self._write(question, request.digest()):
                 return AskResult(question, allowance)
             self._base.back_off(attempt)
-        raise BusyError("the same key is being used by many requests at once")
+        raise BusyError("too many concurrent requests with the same idempotency key: try again")
 
     def read(self, agent: str, question_id: str) -> tuple[Question, list[Response]]:
         """Return one of the agent's questions with its answers, oldest first.
@@ -136,7 +136,7 @@ class Questions:
 
 def _worker_tasks(question: Question) -> list[WorkerTask]:
     first_ms = notifications.next_round(question, 0, None, question.created_at_ms)
-    assert first_ms is not None, "a new question lasts a minute at least"
+    assert first_ms is not None, "a new question is open for at least a minute"
     ttl_s = questions.ttl_s(question)
     question_id, agent = question.question_id, question.agent_id
     return [

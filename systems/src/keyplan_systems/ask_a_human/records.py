@@ -143,7 +143,9 @@ def stats(item: UserStats) -> scoring.Stats:
         return _stats(item)
     except ValueError as error:
         key = {"fingerprint_hash": item.fingerprint_hash}
-        raise UnreadableItemError(f"the record of a person: {error}", entity="UserStats", key=key) from error
+        raise UnreadableItemError(
+            f"cannot read the record of a person: {error}", entity="UserStats", key=key
+        ) from error
 
 
 def _stats(item: UserStats) -> scoring.Stats:

@@ -50,7 +50,7 @@ def load_sample(service: Service) -> None:
     try:
         _load(service)
     except RefusedError as refusal:
-        _log.warning("the sample is incomplete: %s", refusal.message)
+        _log.warning("the sample data is incomplete: %s", refusal.message)
 
 
 def _load(service: Service) -> None:

@@ -44,7 +44,7 @@ class Subscriptions:
                 subscription_id = str((error.owner or {}).get("subscription_id", subscription_id))
             except _STALE:
                 self._base.back_off(attempt)
-        raise BusyError("this token is being subscribed by many requests at once")
+        raise BusyError("too many concurrent subscriptions of this token: try again")
 
     def change(self, caller: Identity, subscription_id: str, changes: SubscriptionChange) -> Subscription:
         """Change the push token or the interval of a subscription, and return the subscription.
@@ -59,10 +59,10 @@ class Subscriptions:
                 return self._write(changed_subscription, stored)
             except UniqueTakenError as error:
                 details = {"field": "fcm_token", "constraint": "unique"}
-                raise InvalidRequestError("another subscription has this token", details) from error
+                raise InvalidRequestError("another subscription already uses this token", details) from error
             except _STALE:
                 self._base.back_off(attempt)
-        raise BusyError("this subscription is being changed by many requests at once")
+        raise BusyError("too many concurrent changes to this subscription: try again")
 
     def deactivate(self, caller: Identity, subscription_id: str) -> None:
         """Deactivate a subscription without deleting it.
@@ -81,7 +81,7 @@ class Subscriptions:
                 self._base.back_off(attempt)
             else:
                 return
-        raise BusyError("this subscription is being changed by many requests at once")
+        raise BusyError("too many concurrent changes to this subscription: try again")
 
     def _own_subscription(self, caller: Identity, subscription_id: str) -> StoredSubscription:
         """Return the subscription with the given ID.
@@ -101,5 +101,5 @@ class Subscriptions:
         try:
             self._connection.run(write(item))
         except NotFoundError as error:
-            raise SubscriptionNotFoundError("the subscription does not exist any more") from error
+            raise SubscriptionNotFoundError("the subscription no longer exists") from error
         return subscription

@@ -69,7 +69,7 @@ class PushTarget:
             point, auth = _bytes_of(target.p256dh), _bytes_of(target.auth)
             ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise _invalid("is not a subscription of a browser") from error
+            raise _invalid("is not a push subscription of a browser") from error
         if len(auth) != _AUTH_BYTES or len(point) != _POINT_BYTES:
             raise _invalid("has keys of the wrong length")
         if len(target.endpoint) > _ENDPOINT_CHARACTERS or not _is_https(target.endpoint):
@@ -115,7 +115,7 @@ class WebPushNotifier:
         try:
             target = PushTarget.parse(json.loads(message.token))
         except (InvalidRequestError, ValueError) as error:
-            return DeadToken(f"not a subscription of a browser: {error}")
+            return DeadToken(f"not a push subscription of a browser: {error}")
         host = urlsplit(target.endpoint).hostname or ""
         if not _is_known_service(host, self._services):
             return DeadToken(f"{host} is not a known push service")
@@ -198,14 +198,14 @@ def server_key(folder: Path, secret: Secret | None = None) -> ec.EllipticCurvePr
             )
         mode = stat.S_IMODE(path.stat().st_mode)
         if os.name == "posix" and mode & 0o077:
-            raise KeyFileError(f"{path} can be read by others (mode {mode:o}): run chmod 600 on it, or delete it")
+            raise KeyFileError(f"{path} is readable by other users (mode {mode:o}): run chmod 600 on it, or delete it")
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
     except OSError as error:
         raise KeyFileError(f"cannot create or read {path}: {error.strerror}") from error
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise KeyFileError(f"{path} is not a private key: delete it, and a new one is generated") from error
+        raise KeyFileError(f"{path} is not a private key: delete the file to generate a new key") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise KeyFileError(f"{path} is not a P-256 key: delete it, and a new one is generated")
+        raise KeyFileError(f"{path} is not a P-256 key: delete the file to generate a new key")
     return key
 
 

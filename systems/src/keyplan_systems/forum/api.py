@@ -162,7 +162,7 @@ def parse_position(text: str | None) -> ThreadPosition | None:
         return None
     match = re.fullmatch(r"([0-9]{1,15})-([0-9]{1,19})-([0-9]{1,19})", text)
     if match is None:
-        raise BadRequestError("next is not from an answer of this list")
+        raise BadRequestError("next is not a cursor of this list")
     return ThreadPosition(int(match[1]), ThreadKey(match[2], match[3]))
 
 
@@ -290,12 +290,12 @@ def _unavailable(_error: Exception) -> Problem:
     """Return the `Problem` (error response) with status 503 for an error that shows that the SQL database is
     unavailable or locked.
     """
-    return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
+    return Problem(503, "The database is not responding.", headers={"Retry-After": "5"})
 
 
 TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     ForumError: _rejected,
-    CursorError: lambda _error: Problem(400, "This next is not one of this list.", code="invalid"),
+    CursorError: lambda _error: Problem(400, "The next cursor does not belong to this list.", code="invalid"),
     ThrottledError: _busy,
     WriteConflictError: _busy,
     UnavailableError: _unavailable,

@@ -75,7 +75,7 @@ class NewMessage(Body):
         try:
             self.text.encode()
         except UnicodeEncodeError as error:
-            raise ValueError("the text contains half of a surrogate pair") from error
+            raise ValueError("the text contains a lone surrogate, which cannot be stored") from error
         return self
 
 
@@ -97,11 +97,11 @@ class FactBody(Body):
     def _check_target(self) -> FactBody:
         answer_fields = (self.answer_id, self.score, self.validated)
         if self.type == "attempt_started" and any(value is not None for value in (*answer_fields, self.score_improved)):
-            raise ValueError("attempt_started has an attempt_id only")
+            raise ValueError("attempt_started allows no answer_id, score, validated or score_improved")
         if self.type != "attempt_started" and self.answer_id is None:
-            raise ValueError(f"{self.type} needs an answer_id")
+            raise ValueError(f"{self.type} requires an answer_id")
         if self.type == "submission" and self.score_improved is not None:
-            raise ValueError("score_improved belongs to grade_updated")
+            raise ValueError("score_improved is allowed only for grade_updated")
         return self
 
     def fact(self) -> Fact:

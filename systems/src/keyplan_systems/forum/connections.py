@@ -66,7 +66,7 @@ class Connections:
             self._db.run(design.subscribe(subscription, connection_id, _text(place)))
         except TransactionFailedError as error:
             if isinstance(error.reasons[1], ConditionFailedError):
-                raise BadRequestError(f"a connection watches at most {MAX_WATCHED} threads") from error
+                raise BadRequestError(f"a connection can watch at most {MAX_WATCHED} threads") from error
             raise
 
     def unsubscribe(self, connection_id: str, place: Place) -> None:

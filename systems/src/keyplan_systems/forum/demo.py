@@ -25,12 +25,12 @@ def play(stage: DemoStage) -> None:
     thread = f"/items/{LOOPS}/participant/{ANN}/thread"
     with stage.client(ANN) as ann, stage.client(TUTOR) as tutor, stage.client(BEN) as ben:
         tokens = [json_of(client.get(thread))["token"] for client in (ann, tutor)]
-        stage.say(f"ben, of the same class, may not read ann's thread: {ben.get(thread).status_code}")
+        stage.say(f"ben, from the same class, may not read ann's thread: {ben.get(thread).status_code}")
         pushed = asyncio.run(_watch(stage, ann, tokens[0], tokens[1]))
-        stage.say(f"the tutor's websocket gets it, as number {pushed['seq']} of the thread: {pushed['text']}")
+        stage.say(f"the tutor's WebSocket receives it, as number {pushed['seq']} of the thread: {pushed['text']}")
         path = f"/thread/{LOOPS}/{ANN}/messages"
         messages = json_of(ann.get(path, headers=_of_thread(tokens[0])))
-        stage.say(f"the thread keeps {len(next(iter(messages.values())))} message(s) on its newest page")
+        stage.say(f"the newest page of the thread has {len(next(iter(messages.values())))} message(s)")
     stage.link(f"threads/{LOOPS}/{ANN}", "Ann or Tom")
 
 

@@ -103,7 +103,7 @@ def check_shape(update: ThreadUpdate) -> None:
     if update.message_count is not None and not 0 <= update.message_count <= MAX_MESSAGE_COUNT:
         raise BadRequestError(f"message_count must be 0 to {MAX_MESSAGE_COUNT}")
     if abs(update.message_count_increment or 0) > MAX_MESSAGE_COUNT:
-        raise BadRequestError(f"message_count_increment must be at most {MAX_MESSAGE_COUNT} either way")
+        raise BadRequestError(f"message_count_increment must be -{MAX_MESSAGE_COUNT} to {MAX_MESSAGE_COUNT}")
 
 
 def check_participant(facts: Facts, key: ThreadKey) -> None:

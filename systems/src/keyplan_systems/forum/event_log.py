@@ -153,7 +153,7 @@ class EventLog:
         mark = self._db.run(design.mark_of(draft.place, draft.event_id))
         event = None if mark is None else self._db.run(design.event_at(draft.place, mark.at_ms, mark.event_seq))
         if event is None:
-            raise RunError(f"event {draft.event_id} is marked as stored, but is missing")
+            raise RunError(f"event {draft.event_id} is missing, although it is marked as stored")
         return event
 
     def _next_event(self, draft: Draft, head: Head | None) -> Event:

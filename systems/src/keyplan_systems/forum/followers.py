@@ -201,5 +201,5 @@ def notification_id(notification: Notification) -> str:
 def _parts(text: str) -> tuple[int, str]:
     match = _NOTIFICATION_ID.fullmatch(text)
     if match is None:
-        raise BadRequestError("a notification id is thirteen digits, a dash and the event's id")
+        raise BadRequestError("a notification ID consists of 13 digits, a dash and the event's ID")
     return int(match[1]), match[2]

@@ -141,7 +141,7 @@ class ClientConnection:
         self.queued.append(message)
         self.wake.set()
         if len(self.queued) > MAX_QUEUED_MESSAGES:
-            self.request_close(TRY_AGAIN_LATER, "too much is waiting to be read")
+            self.request_close(TRY_AGAIN_LATER, "too many messages are waiting to be read: connect again")
 
     def request_close(self, code: int, reason: str) -> None:
         """Close the connection with a code and a reason. Only the first call has an effect."""
@@ -189,12 +189,12 @@ class Hub:
         now_s, epoch_s, closed = self._clock.monotonic(), self._clock.now(), 0
         for connection in self._connections.values():
             if now_s - connection.opened_s >= self.limits.total_s:
-                connection.request_close(GOING_AWAY, "the connection has reached its greatest age: connect again")
+                connection.request_close(GOING_AWAY, "the connection has reached its maximum age: connect again")
             elif now_s - connection.last_active_s >= self.limits.idle_s:
-                connection.request_close(GOING_AWAY, "nothing was sent for too long: send a heartbeat")
+                connection.request_close(GOING_AWAY, "the connection was idle for too long: send heartbeats")
             elif any(watch.expires_s <= epoch_s for watch in connection.watches.values()):
                 connection.request_close(
-                    GOING_AWAY, "a thread token has expired: ask for the thread again, and connect again"
+                    GOING_AWAY, "a thread token has expired: request the thread again, then reconnect"
                 )
             else:
                 continue
@@ -330,7 +330,7 @@ class Hub:
             if not events:
                 retries += 1
                 if retries > MAX_READ_RETRIES:
-                    watch.connection.request_close(TRY_AGAIN_LATER, "the log cannot be read: connect again later")
+                    watch.connection.request_close(TRY_AGAIN_LATER, "the event log cannot be read: connect again later")
                     return
                 await self._send_queued(watch.connection)
                 await asyncio.sleep(RETRY_PAUSE_S)
@@ -345,7 +345,7 @@ class Hub:
         try:
             return await run_in_threadpool(self._log.events_after, place, seq)
         except RunError as error:
-            _log.warning("cannot read the log; retrying", extra={"reason": str(error)})
+            _log.warning("cannot read the event log; retrying", extra={"reason": str(error)})
             return []
 
     async def _push(self, watch: ThreadWatch, event: Event) -> None:

@@ -138,7 +138,7 @@ class Service:
         try:
             self.connections.copy_status(place_of(thread.key), str(thread.status), thread.revision)
         except RunError:
-            _log.exception("a status could not be copied", extra={"thread": str(thread.key)})
+            _log.exception("copying a thread's status failed", extra={"thread": str(thread.key)})
 
     # The log.
 
@@ -149,7 +149,7 @@ class Service:
         a different message.
         """
         if not rights.can_write:
-            raise NotAllowedError("you may not write into this thread")
+            raise NotAllowedError("you may not write to this thread")
         draft = Draft(
             place_of(rights.key),
             f"message-{message_id}",
@@ -159,7 +159,7 @@ class Service:
         )
         appended = self.log.append(draft)
         if (appended.event.user_id, appended.event.content) != (rights.user_id, content):
-            raise ConflictError("this uuid is that of another message")
+            raise ConflictError("this uuid is already used for a different message")
         return appended
 
     def record(self, place: Place, facts: Sequence[Fact]) -> list[AppendResult]:

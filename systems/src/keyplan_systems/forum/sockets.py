@@ -165,7 +165,7 @@ class Sockets:
         try:
             await run_in_threadpool(self.service.connections.delete_connection, connection_id)
         except RunError:
-            _log.exception("a closed connection could not be removed", extra={"connection": connection_id})
+            _log.exception("removing a closed connection failed", extra={"connection": connection_id})
 
     # Actions.
 
@@ -177,7 +177,7 @@ class Sockets:
             self.hub.touch(connection)
             text = message.get("text")
             if text is None:
-                connection.request_close(UNSUPPORTED_DATA, "actions are texts")
+                connection.request_close(UNSUPPORTED_DATA, "send actions as text messages")
                 return
             await self._execute(connection, text)
 
@@ -200,25 +200,25 @@ class Sockets:
         except ForumError as error:
             connection.enqueue({"action": "error", "status": error.status, "message": str(error)})
         except RunError:
-            _log.exception("an action failed")
+            _log.exception("a WebSocket action failed")
             connection.enqueue(
-                {"action": "error", "status": 503, "message": "the database cannot do it now: ask again"}
+                {"action": "error", "status": 503, "message": "the database is busy or unavailable: try again"}
             )
 
     async def _subscribe(self, connection: ClientConnection, action: Subscribe) -> None:
         rights = self.service.checker.check(action.token)
         if rights.user_id != connection.user_id:
-            raise NotAllowedError("the thread token is another user's")
+            raise NotAllowedError("the thread token belongs to another user")
         place = place_of(rights.key)
         if place in connection.watches:
-            raise BadRequestError("this connection watches the thread already")
+            raise BadRequestError("this connection already watches the thread")
         # Join first, then read the newest number: events stored in between are received.
         watch = self.hub.join(connection, place, rights.expires_s)
         try:
             newest_seq = await run_in_threadpool(self.service.log.last_seq, place)
             after = newest_seq if action.since is None else action.since
             if after > newest_seq:
-                raise BadRequestError(f"since is {after}, and the thread's newest event is {newest_seq}")
+                raise BadRequestError(f"since is {after}, but the thread's newest event is {newest_seq}")
             # Store the subscription last, so that a refused user does not count as watching and is still notified.
             await run_in_threadpool(
                 self.service.connections.subscribe, connection.connection_id, connection.user_id, place
@@ -261,7 +261,7 @@ async def _authenticate(websocket: WebSocket, token: str | None) -> Principal:
 
 def _parse_action(text: str) -> Subscribe | Unsubscribe | Heartbeat:
     if len(text.encode(errors="surrogatepass")) > MAX_ACTION_BYTES:
-        raise BadRequestError(f"an action has at most {MAX_ACTION_BYTES} bytes")
+        raise BadRequestError(f"an action can have at most {MAX_ACTION_BYTES} bytes")
     try:
         return _ACTION.validate_json(text)
     except ValidationError as error:

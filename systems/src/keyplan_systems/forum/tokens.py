@@ -79,7 +79,7 @@ class ThreadTokenChecker:
         """
         claims = self._claims(token)
         if claims["exp"] <= self._clock.now():
-            raise BadTokenError("the thread token has expired: ask for the thread again")
+            raise BadTokenError("the thread token has expired: request the thread again")
         return _rights(claims)
 
     def check_for(self, token: str, key: ThreadKey) -> ThreadRights:
@@ -89,7 +89,7 @@ class ThreadTokenChecker:
         """
         rights = self.check(token)
         if rights.key != key:
-            raise WrongThreadError("the thread token is of another thread")
+            raise WrongThreadError("the thread token is for another thread")
         return rights
 
     def _claims(self, token: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class ThreadTokenChecker:
         except jwt.InvalidTokenError as error:
             raise BadTokenError("this is not a thread token of this service") from error
         if decoded["header"].get("typ") != _TYPE:
-            raise BadTokenError("a token of another kind")
+            raise BadTokenError("this is not a thread token")
         claims: dict[str, Any] = decoded["payload"]
         if not isinstance(claims["exp"], int):
             raise BadTokenError("the thread token has no expiry")
@@ -110,7 +110,7 @@ class ThreadTokenChecker:
 def _rights(claims: dict[str, Any]) -> ThreadRights:
     flags = {name: claims[name] for name in _FLAGS}
     if not all(isinstance(flag, bool) for flag in flags.values()):
-        raise BadTokenError(f"{', '.join(_FLAGS)} of a thread token are true or false")
+        raise BadTokenError(f"{', '.join(_FLAGS)} of a thread token must be true or false")
     try:
         item_id, participant_id, user_id = (checked_id(claims[name], name) for name in _IDS)
     except BadRequestError as error:

@@ -82,7 +82,7 @@ class Answers(Body):
         """
         texts = {answer.question_id: answer.answer for answer in self.answers}
         if len(texts) < len(self.answers):
-            raise Problem(400, "A question is answered twice.", code="invalid")
+            raise Problem(400, "A question has more than one answer.", code="invalid")
         return texts
 
 
@@ -133,7 +133,7 @@ ServiceDependency = Annotated[Service, Depends(service_of)]
 
 def _user(caller: Principal) -> str:
     if len(caller.subject) > MAX_USER_ID:
-        raise Problem(403, f"A user id has at most {MAX_USER_ID} characters.")
+        raise Problem(403, f"A user ID can have at most {MAX_USER_ID} characters.")
     return caller.subject
 
 
@@ -242,7 +242,7 @@ def offer(scenario_id: str, body: ScenarioActivation, service: ServiceDependency
 
 def _require_self(user_id: str, caller: Principal) -> str:
     if user_id != _user(caller):
-        raise Problem(403, "A profile is shown to its own user only.")
+        raise Problem(403, "You can read only your own profile.")
     return user_id
 
 
@@ -251,7 +251,7 @@ def profile(user_id: str, caller: Caller, service: ServiceDependency) -> dict[st
     """Return the caller's latest profile."""
     profile = service.profile(_require_self(user_id, caller))
     if profile is None:
-        raise Problem(404, "The profile exists after the first submitted attempt.")
+        raise Problem(404, "The profile does not exist yet: submit an attempt first.")
     return _profile(profile)
 
 
@@ -274,7 +274,7 @@ def progress(
     """Return the caller's progress per dimension as a text chart or a PNG."""
     progress = service.progress(_require_self(user_id, caller))
     if not progress:
-        raise Problem(404, "Progress exists after the first submitted attempt.")
+        raise Problem(404, "Progress is not available yet: submit an attempt first.")
     if format == "png":
         try:
             return Response(charts.progress_png(progress), media_type="image/png")
@@ -293,7 +293,7 @@ def _busy(_error: Exception) -> Problem:
 
 TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     AnswersRejected: lambda error: Problem(
-        400, "The answers do not fit.", code="invalid", details=list(error.problems)
+        400, "The answers are not valid.", code="invalid", details=list(error.problems)
     ),
     AttemptClosed: _rejected(409),
     ConcurrentChangeError: _rejected(409),
@@ -306,7 +306,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     CursorError: lambda _error: Problem(400, "The next token does not belong to this list.", code="invalid"),
     ThrottledError: _busy,
     WriteConflictError: _busy,
-    UnavailableError: lambda _error: Problem(503, "The database does not answer.", headers={"Retry-After": "5"}),
+    UnavailableError: lambda _error: Problem(503, "The database is not responding.", headers={"Retry-After": "5"}),
 }
 
 

@@ -24,7 +24,7 @@ def play(stage: DemoStage) -> None:
     with stage.client("ada") as ada:
         scenario = json_of(ada.get("/scenarios"))["items"][0]
         attempt = json_of(ada.post("/attempts/drafts", json={"scenarioId": scenario["scenarioId"]}))
-        stage.say(f"ada begins “{scenario['title']}” ({scenario['difficulty']})")
+        stage.say(f"ada starts “{scenario['title']}” ({scenario['difficulty']})")
         answers = [{"questionId": question["questionId"], "answer": _ANSWER} for question in scenario["questions"]]
         path = f"/attempts/{attempt['attemptId']}"
         json_of(ada.put(f"{path}/answers", json={"answers": answers[:1]}))
@@ -36,9 +36,9 @@ def play(stage: DemoStage) -> None:
         weak = ", ".join(weakness["dimension"] for weakness in profile["weaknesses"]) or "nothing"
         stage.say(f"the stream has built her profile: {profile['attemptCount']} attempt(s), weak in {weak}")
         second = ada.post(f"{path}/submit", json={"answers": answers})
-        stage.say(f"a second submit is refused: {second.status_code} {second.json()['error']['message']}")
+        stage.say(f"submitting again is rejected: {second.status_code} {second.json()['error']['message']}")
     with stage.client("demo-bob") as bob:
-        stage.say(f"bob may not look at it: {bob.get(path).status_code}")
+        stage.say(f"bob may not read it: {bob.get(path).status_code}")
     stage.link(path.removeprefix("/"), "Ada")
     stage.link("profile", "Ada")
 

@@ -209,7 +209,7 @@ def note_attempt(attempt_id: str, at: Instant) -> ItemWrite:
 )
 def follow(change: Inserted[StoredAttempt] | Modified[StoredAttempt]) -> None:
     """Update the profile of a user after an attempt was completed. The application provides the handler."""
-    raise NotImplementedError(f"no handler was given for attempt {change.new.attempt_id}")
+    raise NotImplementedError(f"no handler is registered for attempt {change.new.attempt_id}")
 
 
 # Profiles.
@@ -418,12 +418,14 @@ suppressed = [
     suppress(
         "KP207",
         on="UnversionedProfile",
-        reason="the migration moves them; only within one second their order may be wrong",
+        reason="the migration rewrites these items; until then, the order can be wrong within one second",
     ),
-    suppress("KP210", on="Profile", reason="a snapshot's key contains a #, the key of version 0.9 is only a timestamp"),
+    suppress(
+        "KP210", on="Profile", reason="a snapshot's key contains a #, while a key of version 0.9 is only a timestamp"
+    ),
     suppress(
         "KP210",
         on="UnversionedProfile",
-        reason="a snapshot's key contains a #, the key of version 0.9 is only a timestamp",
+        reason="a snapshot's key contains a #, while a key of version 0.9 is only a timestamp",
     ),
 ]

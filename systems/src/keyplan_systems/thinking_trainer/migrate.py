@@ -44,7 +44,7 @@ def _run(url: str, progress: Progress, path: Path) -> None:
     with keyplan.connect(url, clock=clock, cursor_key=bytes.fromhex(progress.cursor_key)) as connection:
         migration = Migration(connection, clock, progress, save_progress)
         if not migration.run_once():
-            typer.echo(f"done already; delete {path} to start again")
+            typer.echo(f"already done; delete {path} to start again")
         while migration.run_once():
             pass
 

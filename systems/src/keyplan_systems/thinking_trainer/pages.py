@@ -165,10 +165,10 @@ def _add_attempts(router: APIRouter, service: Service) -> None:
         try:
             if action == "submit":
                 service.submit(person.subject, attempt_id, typed)
-                return redirect(path, "Your attempt is evaluated.")
+                return redirect(path, "Your attempt was evaluated.")
             if action == "abandon":
                 service.abandon(person.subject, attempt_id)
-                return redirect(_url(request, ""), "The attempt is abandoned.")
+                return redirect(_url(request, ""), "The attempt was abandoned.")
             service.save(person.subject, attempt_id, {name: text for name, text in typed.items() if text})
             return redirect(path, "Saved.")
         except (AnswersRejected, ConcurrentChangeError, EvaluationFailed) as error:

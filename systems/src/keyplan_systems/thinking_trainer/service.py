@@ -74,7 +74,7 @@ class Service:
         """
         scenario = self.scenario(scenario_id)
         if not scenario.active:
-            raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
+            raise UnknownScenarioError(f"Scenario {scenario_id} is not available")
         attempt_id = attempts.new_attempt_id(self.clock.random)
         attempt = attempts.start(attempt_id, user_id, scenario.scenario_id, self._now())
         return self.db.run(design.start_attempt(to_stored(attempt)))
@@ -87,7 +87,7 @@ class Service:
         """
         scenario = self.scenario(scenario_id)
         if not scenario.active:
-            raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
+            raise UnknownScenarioError(f"Scenario {scenario_id} is not available")
         attempt = attempts.start(attempts.new_attempt_id(self.clock.random), user_id, scenario_id, self._now())
         return self.db.run(design.start_attempt(to_stored(self._grade(attempt, scenario, texts))))
 
@@ -139,7 +139,7 @@ class Service:
         if stored_attempt is None:
             raise UnknownAttemptError(f"Unknown attempt {attempt_id}")
         if stored_attempt.user_id != user_id:
-            raise NotYoursError(f"Attempt {attempt_id} is another user's")
+            raise NotYoursError(f"Attempt {attempt_id} belongs to another user")
         return stored_attempt
 
     def submitted_attempts(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:

@@ -18,15 +18,15 @@ def play(stage: DemoStage) -> None:
         fields = {"title": "Hang the lamp", "priority": "high", "due_date": _tomorrow().isoformat()}
         headers = {"Idempotency-Key": uuid.uuid4().hex}
         first, second = (json_of(ada.post("/api/v1/tasks", json=fields, headers=headers)) for _ in range(2))
-        stage.say(f"ada asks twice for one task, and gets one: {first['task_id'] == second['task_id']}")
+        stage.say(f"ada sends the same request twice, and one task is created: {first['task_id'] == second['task_id']}")
         key = {"Idempotency-Key": uuid.uuid4().hex}
         completed = json_of(ada.put(f"/api/v1/tasks/{first['task_id']}", json={"status": "completed"}, headers=key))
-        stage.say(f"she hangs it: {completed['title']} is {completed['status']}")
+        stage.say(f"she completes it: {completed['title']} is {completed['status']}")
         counts = json_of(ada.get("/api/v1/tasks/counts"))
         stage.say(f"her tasks by status: {_format_counts(counts)}")
     with stage.client("grace", email="grace@example.org") as grace:
         response = grace.get(f"/api/v1/tasks/{first['task_id']}")
-        stage.say(f"grace does not see it: {response.status_code}")
+        stage.say(f"grace cannot read it: {response.status_code}")
     stage.link(f"tasks/{first['task_id']}", "Ada")
     stage.link("dashboard", "Ada")
     if stage.folder is not None:
@@ -43,7 +43,7 @@ def show(tour: Tour) -> None:
     ada.click(ada.page.get_by_role("button", name="Add"))
     task = ada.page.locator(".task", has_text=title)
     ada.see(task)
-    tour.say(ada, "She completes it, and takes that back")
+    tour.say(ada, "She completes it, then undoes that")
     ada.click(ada.page.get_by_role("button", name=f"Complete “{title}”"))
     ada.click(ada.page.get_by_role("button", name="Undo"))
     ada.see(task)

@@ -357,7 +357,9 @@ def finish_deletion(user_id: str, since: datetime) -> list[WriteCall[Any]]:
 suppressed = [
     suppress("KP206", on="tasks_by_priority", reason="the list is grouped by priority, not ordered by urgency"),
     suppress(
-        "KP406", on="replace_task", reason="the document requires four indexes that answer lists without further reads"
+        "KP406",
+        on="replace_task",
+        reason="the specification requires four indexes that answer lists without further reads",
     ),
-    suppress("KP717", on="todo-app-data", reason="the feed of the lake reads the raw stream itself"),
+    suppress("KP717", on="todo-app-data", reason="the data lake's feed reads the raw stream itself"),
 ]

@@ -47,7 +47,7 @@ def items_of_export(folder: Path) -> Iterator[dict[str, Any]]:
             raise ExportError(f"{path} is damaged: {error}") from error
     expected_count = summary.get("itemCount", count)
     if count != expected_count:
-        raise ExportError(f"{folder} contains {count} items, but its summary says {expected_count}: files are missing")
+        raise ExportError(f"{folder} contains {count} items, but its summary lists {expected_count}: files are missing")
 
 
 def _summary(folder: Path) -> dict[str, Any]:
@@ -57,5 +57,5 @@ def _summary(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ExportError(f"{path} cannot be read: {error}") from error
     if summary.get("outputFormat", _FORMAT) != _FORMAT:
-        raise ExportError(f"{path} is of an export as {summary['outputFormat']}; export as {_FORMAT}")
+        raise ExportError(f"{path} describes an export in format {summary['outputFormat']}: export in format {_FORMAT}")
     return summary

@@ -86,11 +86,11 @@ class IdempotencyKeys(idempotency.IdempotencyKeys):
 
     def key_reused_error(self) -> KeyReusedError:
         """Return the error for a key that was already used for a different request."""
-        return KeyReusedError("This Idempotency-Key was sent with another request before.")
+        return KeyReusedError("This Idempotency-Key was already used for a different request.")
 
     def busy_error(self) -> ConflictError:
         """Return the error for a request that failed after all attempts because of concurrent writes."""
-        return ConflictError("The same items are changed concurrently; send the request again.")
+        return ConflictError("Concurrent requests change the same items; send the request again.")
 
 
 def _record(request: Request, plan: WritePlan, now: datetime) -> Idempotency:

@@ -155,7 +155,7 @@ def _add_writes(router: APIRouter, service: Service, clock: Clock) -> None:
         owner = person_of(person)
         fields = read_line(form.get("line", ""), _today(request, clock))
         if not fields["title"]:
-            return redirect(_back(request, form), "Write what is to be done: the title is missing.")
+            return redirect(_back(request, form), "The title is missing: describe the task.")
         try:
             task = NewTask.model_validate({**fields, **_iso(fields)})
         except ValidationError as error:

@@ -54,7 +54,7 @@ def load_sample(service: Service, clock: Clock) -> None:
         try:
             _load(service, clock, person)
         except ConflictError as refusal:
-            logger.warning("the sample for %s is missing: %s", person.user_id, refusal)
+            logger.warning("cannot load the sample data for %s: %s", person.user_id, refusal)
 
 
 def _load(service: Service, clock: Clock, person: Person) -> None:

@@ -74,7 +74,7 @@ class Users:
 
         def make_plan() -> WritePlan:
             if self._connection.run(design.user_by_id(person.user_id)) is not None:
-                raise ConflictError("The user is there already.")
+                raise ConflictError("The user already exists.")
             user = self._new_user(person, fields)
             return WritePlan([design.create_user(user)], 201, user_body(user))
 
@@ -147,7 +147,7 @@ class Users:
             return self._store_user(user)
         except AddressTakenError as error:
             if not self._release_unverified(error.owner_id):
-                raise ConflictError("The token's e-mail address is another user's.") from error
+                raise ConflictError("The token's e-mail address belongs to another user.") from error
             return self._store_user(user)
 
     def _store_user(self, user: User) -> User:
@@ -198,11 +198,11 @@ class Users:
     def _new_user(self, person: Person, fields: Mapping[str, Any]) -> User:
         email = fields.get("email") or person.email
         if email is None:
-            raise InvalidError("Neither the request nor the token has an e-mail address: make the user with one.")
+            raise InvalidError("Neither the request nor the token has an e-mail address: send one in the request.")
         now = utc_now(self._clock)
         address = _address(person, email, now)
         if fields.get("email") is None and address["email"] is None:
-            raise InvalidError("The token's e-mail address is not verified: verify it, or make the user with another.")
+            raise InvalidError("The token's e-mail address is not verified: verify it, or send another in the request.")
         name = fields.get("name") or (person.name or "").strip() or email
         user = {**address, "name": name[:100], "created_at": now, "updated_at": now}
         try:

@@ -61,7 +61,9 @@ def demo(
             url = stack.enter_context(Running(host)).url
             stack.callback(host.workers.stop)
         elif folder is None and browser_settings is None:
-            raise UpError("name the folder of the running `keyplan up` too: its key signs the tokens")
+            raise UpError(
+                "--url requires --folder: pass the data folder of the running `keyplan up`, whose key signs the tokens"
+            )
         systems = _running_systems(url, names)
         if browser_settings is not None:
             _play_in_browser(browser_settings, url, systems, say)
@@ -82,7 +84,7 @@ def demo(
             with suppress(KeyboardInterrupt):
                 Event().wait()
         elif is_own:
-            say("to look at the result in a browser, add --stay; to watch it being made, --browser")
+            say("add --stay to view the result in a browser, or --browser to watch the demo in a browser")
 
 
 def _play(system: System, stage: DemoStage, folder: Path, say: Say) -> None:
@@ -91,7 +93,7 @@ def _play(system: System, stage: DemoStage, folder: Path, say: Say) -> None:
     try:
         system.demo(stage)
     except httpx.HTTPError as error:
-        raise UpError(f"{system.title} failed, or {folder} is not its folder: {error}") from error
+        raise UpError(f"{system.title} failed, or {folder} is not the server's data folder: {error}") from error
 
 
 def _play_in_browser(browser_settings: BrowserSettings, url: str, systems: Sequence[System], say: Say) -> None:
@@ -137,10 +139,10 @@ def _running_systems(url: str, names: Sequence[str]) -> list[System]:
     try:
         running_names = httpx.get(f"{url}/health", timeout=10).json()["systems"]
     except (httpx.HTTPError, ValueError, KeyError) as error:
-        raise UpError(f"no `keyplan up` answers at {url}: start it, or leave --url out ({error})") from error
+        raise UpError(f"no `keyplan up` responds at {url}: start it, or omit --url ({error})") from error
     unknown = [name for name in names if name not in running_names]
     if unknown:
-        raise UpError(f"{', '.join(unknown)} does not run at {url}; available: {', '.join(running_names)}")
+        raise UpError(f"{', '.join(unknown)} is not running at {url}; available: {', '.join(running_names)}")
     return [registry.load(name) for name in names or running_names]
 
 

@@ -81,7 +81,7 @@ def _worker(state: WorkerState, lag_s: float | None) -> WorkerCard:
 def _lag(lag_s: float | None) -> str:
     if lag_s is None:
         return "not caught up yet"
-    return f"behind for {lag_s:,.0f} s" if lag_s else "up to date"
+    return f"{lag_s:,.0f} s behind" if lag_s else "up to date"
 
 
 @cache

@@ -146,7 +146,7 @@ def prepare(
     try:
         settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise UpError(f"{settings.folder} cannot be created as a folder: {error.strerror or error}") from error
+        raise UpError(f"cannot create the folder {settings.folder}: {error.strerror or error}") from error
     secret = _secret()
     connection, engine = _connection(settings, secret, stack, clock)
     _create_tables(connection, designs, say)
@@ -338,9 +338,9 @@ def _load_sample(system: System, built: BuiltSystem, say: Callable[[str], None])
     try:
         built.load_sample()
     except UnreadableItemError as error:  # items of another program in the table must not prevent the start
-        say(f"{system.name}: the sample is incomplete: {error}")
+        say(f"{system.name}: the sample data is incomplete: {error}")
     except KeyplanError as error:
-        raise UpError(f"the sample of {system.name} cannot be loaded: {_reason(error)}") from error
+        raise UpError(f"cannot load the sample data of {system.name}: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
@@ -416,7 +416,7 @@ def _hints(host: Host, address: str, settings: Settings) -> list[str]:
     if settings.issuer is None:
         lines.append(f"token: {command_name()} token SUBJECT --folder {settings.folder}")
     else:
-        lines.append(f"tokens: those of {settings.issuer} for {settings.audience}")
+        lines.append(f"tokens: issued by {settings.issuer} for audience {settings.audience}")
     if _requires_token(settings):
-        lines.append("home page, API docs and health details need a token")
+        lines.append("home page, API docs and health details require a token")
     return [*lines, "stop with Ctrl-C"]

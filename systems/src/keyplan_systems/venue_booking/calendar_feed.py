@@ -74,7 +74,7 @@ def _has_hours(venue: Venue, event: Event) -> bool:
     try:
         venue.span(event.date, event.slots)
     except InvalidRequestError:
-        logger.exception("an event is not in the calendar feed", extra={"event": event.event_id})
+        logger.exception("omitting an event with unknown slots from the calendar feed", extra={"event": event.event_id})
         return False
     return True
 

@@ -229,7 +229,7 @@ def send_letter(change: Inserted[OutboxItem]) -> None:
     This function only declares the stream consumer, because a design has no mail server. The program that runs the
     consumer provides the handler.
     """
-    raise LookupError(f"the runner was given no handler for the letter {change.new.notice_key}")
+    raise LookupError(f"no handler is registered for email {change.new.notice_key}")
 
 
 @venue.on_change(EmailCodeItem, retries=6, on_failure="letters", idempotent=True)
@@ -239,4 +239,4 @@ def send_code(change: Inserted[EmailCodeItem]) -> None:
     This function only declares the stream consumer, because a design has no mail server. The program that runs the
     consumer provides the handler.
     """
-    raise LookupError(f"the runner was given no handler for the code {change.new.claim_id}")
+    raise LookupError(f"no handler is registered for verification code {change.new.claim_id}")

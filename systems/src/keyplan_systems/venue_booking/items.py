@@ -146,7 +146,7 @@ def slot_items(event: Event) -> list[EventSlotItem]:
 
 def held_slots(booking: Booking) -> list[EventSlotItem]:
     """Return the items of the slots that an approved booking holds, with the fields that are needed to delete them."""
-    assert booking.event_id is not None, "what holds slots has an event"
+    assert booking.event_id is not None, "an approved booking has an event"
     return [
         EventSlotItem(
             date=booking.date,

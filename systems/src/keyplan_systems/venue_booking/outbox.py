@@ -78,12 +78,12 @@ class OutboxSender:
         try:
             result = self.sender.send(letter)
         except MailRefusedError as error:
-            logger.exception("a letter can never be sent", extra={"letter": notice_key})
+            logger.exception("sending an email failed permanently; giving up", extra={"letter": notice_key})
             self._give_up(item, str(error))
             return False
         if result.refused:
             fields = {"letter": notice_key, "refused": result.refused}
-            logger.warning("a letter was sent to some of its recipients only", extra=fields)
+            logger.warning("the mail server rejected some recipients of an email", extra=fields)
         self._mark_sent(item, result)
         return True
 
@@ -106,9 +106,11 @@ class OutboxSender:
                 self.sender.send(self.writer.write_code(claim, code))
                 self.base.connection.run(writes.note_code_sent(user_id, claim_id, self.base.now()))
             except MailRefusedError:
-                logger.exception("a code can never be sent", extra={"letter": claim_id})
+                logger.exception(
+                    "sending a verification code failed permanently; giving up", extra={"letter": claim_id}
+                )
             except (NotFoundError, ConditionFailedError):
-                logger.warning("a code was used or sent by another process", extra={"letter": claim_id})
+                logger.warning("a verification code was used, or sent by another process", extra={"letter": claim_id})
 
     def send_overdue(self) -> int:
         """Send the overdue emails, and return the number of emails sent.
@@ -126,12 +128,16 @@ class OutboxSender:
             try:
                 sent_count += self.send(item.notice_key)
             except MailDeferredError:
-                logger.warning("the mail server defers a letter", exc_info=True, extra={"letter": item.notice_key})
+                logger.warning(
+                    "the mail server deferred an email; retrying later",
+                    exc_info=True,
+                    extra={"letter": item.notice_key},
+                )
             except MailUnavailableError:
-                logger.warning("the mail server is unavailable", exc_info=True)
+                logger.warning("the mail server is unavailable; retrying later", exc_info=True)
                 break
             except RefusalError:
-                logger.exception("a letter cannot be written", extra={"letter": item.notice_key})
+                logger.exception("cannot compose an email; retrying later", extra={"letter": item.notice_key})
             except Exception as error:  # noqa: BLE001 - no exception may delay other letters
                 failures.append(error)
         if failures:
@@ -153,7 +159,7 @@ class OutboxSender:
         except TransactionFailedError as error:
             if not isinstance(error.reasons[0], ConditionFailedError):
                 raise
-            logger.warning("a letter left twice, under one key", extra={"letter": item.notice_key})
+            logger.warning("an email was sent twice with the same key", extra={"letter": item.notice_key})
 
     def _give_up(self, item: OutboxItem, reason: str) -> None:
         now = self.base.now()
@@ -164,7 +170,7 @@ class OutboxSender:
         except TransactionFailedError as error:
             if not isinstance(error.reasons[0], ConditionFailedError):
                 raise
-            logger.warning("a refused letter had left before", extra={"letter": item.notice_key})
+            logger.warning("a rejected email had already been sent", extra={"letter": item.notice_key})
 
 
 def _notification_item(item: OutboxItem, result: SendResult, now: datetime) -> NotificationItem:

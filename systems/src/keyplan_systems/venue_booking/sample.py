@@ -79,7 +79,7 @@ def load_sample(service: Service) -> None:
     try:
         _load(service)
     except RefusalError as refusal:
-        logger.warning("the sample is incomplete: %s", refusal.message)
+        logger.warning("the sample data is incomplete: %s", refusal.message)
 
 
 def _load(service: Service) -> None:

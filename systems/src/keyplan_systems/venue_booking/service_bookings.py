@@ -155,7 +155,7 @@ class Bookings:
             )
         counts = {status.value: changes.stats.get(status, 0) for status in Status}
         slots, event_ids = ([], []) if booking.event_id is None else (held_slots(booking), [booking.event_id])
-        assert len(slots) == len(changes.freed_slots), "the rules free what the booking holds"
+        assert len(slots) == len(changes.freed_slots), "the rules free the slots that the booking holds"
         return design.write_refusal(
             booking=item,
             copy=copy,

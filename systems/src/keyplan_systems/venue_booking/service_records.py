@@ -113,7 +113,7 @@ class Records:
         """
         require_admin(actor)
         if not is_id(subject):
-            raise InvalidRequestError("This is not the id of a booking or an event.", {"field": "subject"})
+            raise InvalidRequestError("This is not the ID of a booking or an event.", {"field": "subject"})
         return self.base.read_page(reads.audit_of_subject(subject), audit_of, limit, cursor)
 
     def letters(self, actor: Actor, booking: Booking) -> list[OutboxItem]:

@@ -234,13 +234,13 @@ class Users:
         user_id, connection = person.actor.user_id, self.base.connection
         claim = connection.run(reads.email_code(user_id, claim_id)) if is_id(claim_id) else None
         if claim is None:
-            raise refusals.NotFoundError("This code is not valid any more, or was never requested.")
+            raise refusals.NotFoundError("This code is no longer valid, or was never requested.")
         try:
             tries = connection.run(writes.take_try(user_id, claim_id, MAX_TRIES)).tries
         except ConditionFailedError as error:
             raise WrongCodeError(0) from error
         except NotFoundError as error:
-            raise refusals.NotFoundError("This code is not valid any more, or was never requested.") from error
+            raise refusals.NotFoundError("This code is no longer valid, or was never requested.") from error
         if not code_matches(code, claim_id, claim.code_hashes):
             raise WrongCodeError(MAX_TRIES - tries)
         return claim
@@ -300,7 +300,7 @@ class Users:
             write(self.base.connection, call, is_done=partial(self._is_stored, changed_holder))
         except (StaleVersionError, refusals.NotFoundError):
             return self._release_unverified(holder_id)
-        logger.warning("an address that was never verified went to its owner", extra={"holder": holder_id})
+        logger.warning("released an unverified address to the user who verified it", extra={"holder": holder_id})
         return True
 
     def letter_counts(self, user_id: str, address: str) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class _MutationKeys(IdempotencyKeys):
     def key_reused_error(self) -> KeyReusedError:
         """Return the error for an idempotency key that was already used for another mutation."""
         return KeyReusedError(
-            "This idempotency key was sent with another mutation before.", {"field": "idempotencyKey"}
+            "This idempotency key was already used for a different mutation.", {"field": "idempotencyKey"}
         )
 
     def busy_error(self) -> TryAgainError:
@@ -183,7 +183,7 @@ def guard_of(call: Call[Any], before: Status | None) -> Guard:
     that the booking had when it was read.
     """
     if call.pattern.name == "replace_booking":
-        assert before is not None, "who moves a booking has read it"
+        assert before is not None, "a booking is read before it is replaced"
         return BookingGuard(before, call.arguments["booking"].version)
     guard = _GUARDS.get(call.pattern.name)
     return NoGuard(call.pattern.name) if guard is None else guard(call.arguments)

@@ -71,7 +71,7 @@ def verifier_of(connection: HTTPConnection) -> TokenVerifier:
     """Return the application's token verifier. Raises RuntimeError if none is installed."""
     verifier = getattr(connection.app.state, "token_verifier", None)
     if verifier is None:
-        raise RuntimeError("the application has no token verifier: give one to web_application")
+        raise RuntimeError("the application has no token verifier: pass one to web_application")
     return cast("TokenVerifier", verifier)
 
 

@@ -169,7 +169,7 @@ def _to_sign_in(request: Request) -> Response:
 def _error_page(pages: Pages, request: Request, error: Exception, problem: Problem | None) -> Response:
     problem = problem or problem_of(request.app, error)
     if problem is None:
-        logger.error("unhandled error of a page", exc_info=error)
+        logger.error("unhandled error in a page", exc_info=error)
         problem = Problem(500, "The server failed to show this page.")
     elif isinstance(error, RequestValidationError):
         problem = Problem(422, "The address of this page is not valid.")

@@ -92,11 +92,11 @@ def _new_key() -> bytes:
 def _load(path: Path) -> Ed25519PrivateKey:
     mode = stat.S_IMODE(path.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
-        raise KeyFileError(f"{path} can be read by others (mode {mode:o}): run chmod 600 on it, or delete it")
+        raise KeyFileError(f"{path} is readable by other users (mode {mode:o}): run chmod 600 on it, or delete it")
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise KeyFileError(f"{path} is not a private key: delete it, and a new one is generated") from error
+        raise KeyFileError(f"{path} is not a private key: delete the file to generate a new key") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise KeyFileError(f"{path} is not an Ed25519 key: delete it, and a new one is generated")
+        raise KeyFileError(f"{path} is not an Ed25519 key: delete the file to generate a new key")
     return key

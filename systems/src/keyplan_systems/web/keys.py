@@ -202,9 +202,9 @@ class UrlKeys:
         content = bytearray()
         with self._client.stream("GET", self._url, headers={"Accept": "application/json"}) as response:
             if response.status_code != 200:
-                raise KeysUnavailableError(f"it answered {response.status_code}")
+                raise KeysUnavailableError(f"the server returned status {response.status_code}")
             for chunk in response.iter_bytes():
                 content += chunk
                 if len(content) > JWKS_LIMIT_BYTES:
-                    raise KeysUnavailableError(f"it is longer than {JWKS_LIMIT_BYTES} bytes")
+                    raise KeysUnavailableError(f"the response is longer than {JWKS_LIMIT_BYTES} bytes")
         return bytes(content)

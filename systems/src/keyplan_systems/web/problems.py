@@ -153,7 +153,7 @@ def unreadable_problem(error: UnreadableItemError, style: ProblemStyle) -> Probl
 
     Clients should not retry the request, because it would fail again.
     """
-    message = f"What is stored as {error.entity} cannot be read: another program wrote it, or has changed it."
+    message = f"A stored {error.entity} item cannot be read: another program wrote or changed it."
     return Problem(500, message, code=style.unreadable_code, details={"entity": error.entity, "key": error.key})
 
 

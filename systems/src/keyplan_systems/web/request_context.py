@@ -60,7 +60,7 @@ def omit_unreadable(error: Exception) -> None:
     The number of omitted items is returned in the response header X-Unreadable-Items. With `with_unreadable`, it is
     also returned in the body.
     """
-    _log.error("an item cannot be read and is left out", exc_info=error)
+    _log.error("cannot read an item; omitting it from the list", exc_info=error)
     context = _context.get()
     if context is not None:
         context.unreadable += 1

@@ -64,7 +64,7 @@ class Running:
         startup_has_ended = self._server.startup_ended.wait(START_TIMEOUT_S)
         if self._failure is not None or not startup_has_ended or not self._server.started:
             self._stop()
-            raise ServingError("the application did not start; its log says why") from self._failure
+            raise ServingError("the application did not start: see its log") from self._failure
         return self
 
     def __exit__(

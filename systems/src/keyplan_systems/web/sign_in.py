@@ -216,7 +216,7 @@ class ProviderSignIn(_SignInRoutes):
             return self._pages.error(request, 400, "This sign-in has expired. Start it again.")
         if "error" in request.query_params:
             reason = request.query_params.get("error_description") or request.query_params["error"]
-            return self._pages.error(request, 403, f"The sign-in service refused: {reason}")
+            return self._pages.error(request, 403, f"The sign-in service rejected the sign-in: {reason}")
         try:
             metadata = await self._load_metadata()
             token = await self._id_token(metadata, request.query_params.get("code", ""), flow["verifier"])
@@ -279,7 +279,7 @@ class ProviderSignIn(_SignInRoutes):
             async with httpx.AsyncClient(timeout=_TIMEOUT_S) as client:
                 metadata = (await client.get(url)).raise_for_status().json()
             if metadata.get("issuer") != self._provider.issuer:
-                raise ValueError(f"its metadata names the issuer {metadata.get('issuer')!r}")
+                raise ValueError(f"its metadata has the issuer {metadata.get('issuer')!r}")
             self._metadata = metadata
         return self._metadata
 

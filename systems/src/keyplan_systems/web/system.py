@@ -60,7 +60,7 @@ class UnfinishedError(ExceptionGroup[Exception]):
         """Return an exception that contains the given errors and the number of completed tasks. `errors` must not be
         empty.
         """
-        error = cls(f"{len(errors)} steps failed; they are tried again", errors)
+        error = cls(f"{len(errors)} steps failed; retrying them later", errors)
         error.completed = completed
         return error
 

@@ -27,7 +27,7 @@ _CHARACTERS_PER_STEP: Final = 25
 _TYPED_CHARACTERS: Final = 60
 """Maximum number of characters of a text that are typed one by one. The rest of a longer text appears immediately."""
 _TIMEOUT_MS: Final = 60_000
-_NO_DISPLAY: Final = "no display to show a browser on: run it on a desktop, or add --headless"
+_NO_DISPLAY: Final = "no display is available for a browser: run the command on a desktop, or add --headless"
 _NO_ROOT_SANDBOX: Final = "--no-sandbox"
 # Styles are set by script, because the pages' policy allows no style attributes in HTML.
 _CAPTION: Final = """(text) => {

@@ -49,7 +49,7 @@ def test_a_sort_key_can_be_parsed_and_has_a_fixed_width(row: Row) -> None:
 
 @pytest.mark.parametrize(("points", "at_ms"), [(-1, 0), (10_000_000_000, 0), (0, -1), (0, 10_000_000_000_000)])
 def test_values_that_would_not_sort_are_rejected(points: int, at_ms: int) -> None:
-    with pytest.raises(ValueError, match="no board row is possible"):
+    with pytest.raises(ValueError, match="a leaderboard row cannot store"):
         boards.sort_key(points, at_ms, PERSON)
 
 

@@ -160,12 +160,12 @@ class _ForgetsTheInterval(World):
 @pytest.mark.parametrize(
     ("broken", "finding"),
     [
-        (_NoDuplicateCheck, "a second answer of one person was taken"),
-        (_NoDeadline, "an answer to a closed or expired question was taken"),
-        (_NeverCloses, "an answer to a closed or expired question was taken"),
+        (_NoDuplicateCheck, "a second answer from the same person was accepted"),
+        (_NoDeadline, "an answer to a closed or expired question was accepted"),
+        (_NeverCloses, "an answer to a closed or expired question was accepted"),
         (_NoCap, "expected AcceptedReply"),
         (_LosesAnUpdate, "expected AcceptedReply"),
-        (_ForgetsTheInterval, "a push before the person's own interval was over"),
+        (_ForgetsTheInterval, "a push before the subscription's minimum interval had passed"),
         (_CountsNobody, "more than 30 answers in an hour"),
     ],
 )
@@ -184,9 +184,9 @@ def test_the_auditor_detects_an_unjustified_rejection_and_a_duplicate_question()
     auditor.record_refused_question(replace(ask, at_ms=START + 3), "RATE_LIMITED")
     findings = auditor.audit()
     assert [finding.split(": ")[0] for finding in findings] == [
-        "a repeated key made a second question",
-        "QUESTION_CLOSED without grounds",
-        "RATE_LIMITED without grounds",
+        "a repeated idempotency key created a second question",
+        "unexpected QUESTION_CLOSED",
+        "unexpected RATE_LIMITED",
     ]
 
 

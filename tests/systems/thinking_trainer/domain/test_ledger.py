@@ -81,7 +81,7 @@ def test_a_late_attempt_recomputes_all_later_snapshots_so_that_order_does_not_ma
 
 
 def test_the_same_id_with_other_scores_is_rejected() -> None:
-    with pytest.raises(AttemptConflict, match="noted before with other scores"):
+    with pytest.raises(AttemptConflict, match="already recorded with different scores"):
         with_attempt(ledger_of([completed(1, 2)]), completed(1, 3))
 
 

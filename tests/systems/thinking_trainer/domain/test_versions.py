@@ -111,7 +111,7 @@ def test_steps_are_applied_in_order_from_the_items_version() -> None:
 
 @pytest.mark.parametrize("version", ["1.1", "0.1", "", 1])
 def test_an_unknown_version_is_rejected(version: object) -> None:
-    with pytest.raises(ItemUnreadable, match=r"attempt of version .* an upgrade"):
+    with pytest.raises(ItemUnreadable, match=r"attempt of version .* cannot be upgraded"):
         read_attempt(old_attempt(schemaVersion=version))
 
 
@@ -123,7 +123,7 @@ def test_an_unknown_version_is_rejected(version: object) -> None:
         (read_attempt, old_attempt(answers=7), "attempt of version '0.9' cannot be read"),
         (read_profile, old_profile(dimensions=[]), "profile of version '0.9' has no"),
         (read_profile, old_profile(overallAverage="much"), "profile of version '0.9' cannot be read"),
-        (read_scenario, old_scenario(title="No"), "scenario is not in the form of its version"),
+        (read_scenario, old_scenario(title="No"), "scenario is not valid for its version"),
         (read_scenario, old_scenario(createdAt=None), "scenario of version '0.9' cannot be read"),
     ],
 )

@@ -102,7 +102,7 @@ def test_one_evaluation_above_the_maximum_is_rejected_with_a_retry_time() -> Non
         for _ in graded:
             assert started.acquire(timeout=60)
         try:
-            with pytest.raises(EvaluationUnavailable, match="is grading 20 others"):
+            with pytest.raises(EvaluationUnavailable, match="is already grading 20 submissions"):
                 evaluator.evaluate(submission(THOROUGH))
         finally:
             go_on.set()
@@ -111,7 +111,7 @@ def test_one_evaluation_above_the_maximum_is_rejected_with_a_retry_time() -> Non
 
 
 def test_a_retry_states_the_problem_of_the_previous_reply(stubbed: Stubbed) -> None:
-    trouble = "it holds no JSON object with 'dimensions'"
+    trouble = "it contains no JSON object with 'dimensions'"
     stubbed.stubber.add_response("converse", converse_answer("Fine."))
     expected = converse_request(MODEL, submission(THOROUGH), trouble)
     stubbed.stubber.add_response("converse", good_answer(), expected)
@@ -122,7 +122,7 @@ def test_a_retry_states_the_problem_of_the_previous_reply(stubbed: Stubbed) -> N
 def test_three_unusable_replies_fail(stubbed: Stubbed) -> None:
     for _ in range(3):
         stubbed.stubber.add_response("converse", converse_answer("{}"))
-    with pytest.raises(EvaluationUnavailable, match="no usable answer in 3 tries: the reply could not be used"):
+    with pytest.raises(EvaluationUnavailable, match="no usable reply in 3 attempts: the reply could not be used"):
         stubbed.evaluator.evaluate(submission(THOROUGH))
     assert stubbed.waits == [1.0, 2.0]
 

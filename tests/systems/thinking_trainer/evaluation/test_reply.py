@@ -73,7 +73,7 @@ def first(**changes: Any) -> Callable[[dict[str, Any]], None]:
     ("spoil", "complaint"),
     [
         (without_logic, "missing \\['logic'\\]"),
-        (logic_twice, "more than once \\['logic'\\]"),
+        (logic_twice, "repeated \\['logic'\\]"),
         (ninth, "dimensions.8.name"),
         (first(score=5), "dimensions.0.score"),
         (first(score=-1), "dimensions.0.score"),

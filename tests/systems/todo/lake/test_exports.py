@@ -150,9 +150,9 @@ def test_an_export_with_an_invalid_item_changes_nothing(lake: Lake, monkeypatch:
 
 
 def test_a_time_without_a_zone_and_an_invalid_sequence_are_rejected(lake: Lake) -> None:
-    with pytest.raises(LakeError, match="needs a time zone"):
+    with pytest.raises(LakeError, match="must have a time zone"):
         lake.rebuild_from_items([], LATER.replace(tzinfo=None))
-    with pytest.raises(LakeError, match="sequence is 'x'"):
+    with pytest.raises(LakeError, match=r"sequence must be text of up to .* digits, not 'x'"):
         lake.rebuild_from_items([], LATER, sequence="x")
 
 

@@ -44,7 +44,7 @@ def test_a_damaged_version_is_named(body: bytes) -> None:
 
 def test_a_version_of_a_newer_program_is_rejected() -> None:
     body = orjson.dumps(orjson.loads(dump(Snapshot())) | {"format": 99})
-    with pytest.raises(LakeFormatError, match="has format 99; this program reads up to 1"):
+    with pytest.raises(LakeFormatError, match="has format 99; this program reads formats up to 1"):
         load(body, "x")
 
 
@@ -171,7 +171,7 @@ def test_one_of_several_creators_of_a_file_wins(tmp_path: Path) -> None:
 def test_invalid_locations_are_named(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="gs://x: the lake must be"):
         open_storage("gs://x")
-    with pytest.raises(LakeError, match="names no bucket"):
+    with pytest.raises(LakeError, match="contains no bucket name"):
         open_storage("s3://")
     with pytest.raises(LakeError, match="storage options are for s3"):
         open_storage(tmp_path, {"key": "x"})

@@ -137,7 +137,7 @@ def test_a_profile_change_updates_only_the_given_fields() -> None:
 
 
 def test_a_profile_rejects_empty_changes_unknown_fields_and_old_versions() -> None:
-    with pytest.raises(InvalidRequestError, match="Nothing to change"):
+    with pytest.raises(InvalidRequestError, match="The request has no changes"):
         changed_profile(user(), ProfileChange(), VENUE)
     with pytest.raises(InvalidRequestError, match="role"):
         parse(ProfileChange, {"role": "admin"})

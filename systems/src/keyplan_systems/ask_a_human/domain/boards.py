@@ -122,7 +122,7 @@ def sort_key(points: int, reached_at_ms: int, fingerprint_hash: str) -> str:
     which the points were reached, and then by user.
     """
     if not (0 <= points <= _POINTS_CEILING and 0 <= reached_at_ms <= _TIME_CEILING):
-        raise ValueError(f"no board row is possible for {points} points at {reached_at_ms} ms")
+        raise ValueError(f"a leaderboard row cannot store {points} points reached at {reached_at_ms} ms since 1970")
     return f"{_POINTS_CEILING - points:010d}#{reached_at_ms:013d}#{fingerprint_hash}"
 
 

@@ -163,7 +163,7 @@ class Reservoir(Generic[Entry]):
 
     def __init__(self, size: int, rng: random.Random) -> None:
         if size < 0:
-            raise ValueError(f"a sample cannot have {size} entries")
+            raise ValueError(f"the size of a sample must be at least 0, not {size}")
         self._size = size
         self._rng = rng
         self._entries: list[Entry] = []

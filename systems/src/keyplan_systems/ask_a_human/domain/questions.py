@@ -149,7 +149,7 @@ def repeated_question_id(record: KeyRecord | None, digest: str, now_ms: int) -> 
         return None
     if record.digest != digest:
         details = {"field": "idempotency_key", "question_id": record.question_id}
-        raise IdempotencyKeyReusedError("this idempotency key was used for another question", details)
+        raise IdempotencyKeyReusedError("this idempotency key was already used for a different question", details)
     return record.question_id
 
 

@@ -122,7 +122,7 @@ def _add_connecting(router: APIRouter, pages: Pages, service: Service, trusted_p
     def connect(request: Request, form: Form) -> Response:
         agent, secret = form.get("agent_id", ""), form.get("secret", "")
         if not _is_secret(service, agent, secret):
-            message = "This is not the secret of this agent."
+            message = "This secret is not valid for this agent."
             return _connect_page(request, pages, 403, fields=form, errors={"secret": message})
         response = RedirectResponse(_path(request), 303)
         _store_credentials(request, response, agent, secret)
@@ -141,7 +141,7 @@ def _add_connecting(router: APIRouter, pages: Pages, service: Service, trusted_p
             agent = requests.parse(AgentRegistration, {"agent_id": form.get("new_agent_id", "")}).agent_id or ""
             secret = service.agents.register(agent)
         except InvalidRequestError:
-            errors = {"new_agent_id": "Use 1 to 128 letters, digits and signs, without spaces."}
+            errors = {"new_agent_id": "Use 1 to 128 letters, digits or punctuation marks, without spaces."}
             return _connect_page(request, pages, 422, fields=form, errors=errors)
         except AgentIdTakenError:
             errors = {"new_agent_id": "This name is taken. Choose another."}

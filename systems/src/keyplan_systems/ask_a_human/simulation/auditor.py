@@ -173,25 +173,35 @@ class Auditor:
     def _check_notification(self, token: str, person: str, ref: int, at_ms: int) -> None:
         question, last_ms = self.questions.get(ref), self._notified_at.get(token)
         push = f"{token} of {person} about {ref} at {at_ms}"
-        self._expect(token in self._intervals_ms, push, "a push to nobody's token")
-        self._expect(question is not None and question.is_open_at(at_ms), push, "a push of a question not open")
+        self._expect(token in self._intervals_ms, push, "a push to a token without a subscription")
+        self._expect(
+            question is not None and question.is_open_at(at_ms), push, "a push for a question that is not open"
+        )
         is_due = last_ms is None or at_ms >= last_ms + self._intervals_ms.get(token, 0)
-        self._expect(is_due, push, "a push before the person's own interval was over")
+        self._expect(is_due, push, "a push before the subscription's minimum interval had passed")
         self._notified_at[token] = self._notification_times[person, ref] = at_ms
 
     def _check_question(self, action: Ask, question_id: str) -> None:
         self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
         stored_question = self.questions.get(action.ref)
         if stored_question is not None and stored_question.has_valid_key(action.at_ms):
-            self._expect(question_id == stored_question.question_id, action, "a repeated key made a second question")
-            self._expect(dict(stored_question.action.body) == dict(action.body), action, "a key stood for two bodies")
+            self._expect(
+                question_id == stored_question.question_id,
+                action,
+                "a repeated idempotency key created a second question",
+            )
+            self._expect(
+                dict(stored_question.action.body) == dict(action.body),
+                action,
+                "an idempotency key was accepted for two different bodies",
+            )
             return
         self._expect(
             stored_question is None or question_id != stored_question.question_id,
             action,
-            "a key repeated after its 24 hours",
+            "an idempotency key was still valid after 24 hours",
         )
-        self._expect(_valid_question(action), action, "a faulty question was taken")
+        self._expect(_valid_question(action), action, "an invalid question was accepted")
         open_count = len([question for question in self._by_agent[action.agent] if question.is_open_at(action.at_ms)])
         self._expect(open_count < 100, action, "more than 100 open questions")
         count = self._count("asked", action.agent, action.at_ms // HOUR_MS)
@@ -212,21 +222,23 @@ class Auditor:
             and stored_question.has_valid_key(action.at_ms)
             and dict(stored_question.action.body) != dict(action.body),
         }
-        self._expect(reasons.get(code, False), action, f"{code} without grounds")
+        self._expect(reasons.get(code, False), action, f"unexpected {code}")
 
     def _check_answer(self, action: Answer, reply: AcceptedReply) -> None:
         self._count_tries(action)
         question = self.questions.get(action.ref)
         if question is None:
-            self._expect(False, action, "an answer to a question that was never taken")
+            self._expect(False, action, "an answer to a question that was never accepted")
             return
         earlier = question.people.get(action.person)
         if earlier is not None and _content(earlier[0]) == _content(action):
-            self._expect(reply == earlier[1], action, "a repeated answer got another reply")
+            self._expect(reply == earlier[1], action, "a repeated answer got a different reply")
             return
-        self._expect(question.is_open_at(action.at_ms), action, "an answer to a closed or expired question was taken")
-        self._expect(earlier is None, action, "a second answer of one person was taken")
-        self._expect(_valid_answer(question, action), action, "a faulty answer was taken")
+        self._expect(
+            question.is_open_at(action.at_ms), action, "an answer to a closed or expired question was accepted"
+        )
+        self._expect(earlier is None, action, "a second answer from the same person was accepted")
+        self._expect(_valid_answer(question, action), action, "an invalid answer was accepted")
         in_hour = self._count("answered in hour", action.person, action.at_ms // HOUR_MS)
         in_minute = self._count("answered in minute", action.person, action.at_ms // MINUTE_MS)
         self._expect(in_hour <= 30, action, "more than 30 answers in an hour")
@@ -245,7 +257,7 @@ class Auditor:
             "RATE_LIMITED": in_hour > 30 or in_minute > 5,
             "VALIDATION_ERROR": question is not None and not _valid_answer(question, action),
         }
-        self._expect(reasons.get(code, False), action, f"{code} without grounds")
+        self._expect(reasons.get(code, False), action, f"unexpected {code}")
 
     def _compute_rewards(self, question: AuditedQuestion, action: Answer, reply: AcceptedReply) -> None:
         person = self.people[action.person]

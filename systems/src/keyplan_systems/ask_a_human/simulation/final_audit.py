@@ -59,7 +59,7 @@ class FinalAudit:
             "categories": expected_person.categories,
         }
         if actual_values != expected_values:
-            yield f"{name} has {actual_values} instead of {expected_values}"
+            yield f"{name}: expected {expected_values}, got {actual_values}"
 
     def _streak(self, expected_person: Person) -> int:
         """Return the streak that the system is expected to show for the user. It is 0 after a whole local day without
@@ -75,11 +75,11 @@ class FinalAudit:
         actual_lines = [(entry["rank"], entry["points"], entry["answers"]) for entry in entries]
         expected_lines = [(rank, row.points, row.answers) for rank, row in enumerate(expected_rows[:TOP], start=1)]
         if actual_lines != expected_lines:
-            yield f"the {period.value} board is {actual_lines} instead of {expected_lines}"
+            yield f"{period.value} leaderboard: expected {expected_lines}, got {actual_lines}"
         for rank, row in enumerate(expected_rows, start=1):
             position = self._get("/human/leaderboard", row.person, period=period.value, limit=1)["you"]
             if position != {"rank": rank, "points": row.points}:
-                yield f"{row.person} gets {position} on the {period.value} board instead of rank {rank}"
+                yield f"{row.person} on the {period.value} leaderboard: expected rank {rank}, got {position}"
 
     def _expected_rows(self, period: Period) -> list[ExpectedRow]:
         today: date = timestamps.utc_day(self._now_ms)

@@ -25,9 +25,9 @@
   };
   const FINAL = new Set([400, 403, 404, 409, 410, 422]);
   const results = {
-    409: "You had answered that question before.",
+    409: "You had already answered that question.",
     410: "Your answer came too late: the question has ended.",
-    404: "Your answer came too late: the question is gone.",
+    404: "Your answer came too late: the question has been removed.",
   };
   const send = async (entry, csrf) =>
     fetch(entry.url, {
@@ -145,7 +145,7 @@
         keyplan.times(feed);
         keyplan.toast("The list is up to date.", undefined, 3);
       } catch {
-        keyplan.toast("You are offline. This is the list as it was last seen.");
+        keyplan.toast("You are offline. The list may be out of date.");
       }
       pull.hidden = true;
     };

@@ -243,10 +243,10 @@ def _count_message(reader: ThreadReader, view: ThreadView, *, hand_over: bool) -
 
 def _reason(error: ForumError, view: ThreadView) -> str:
     if isinstance(error, ConflictError):
-        return "Your message before this one was sent. Send again to send this text, too."
+        return "Your previous message was sent. Send again to send this text too."
     if isinstance(error, NotAllowedError):
         is_closed = view.thread is not None and not view.thread.status.is_open
-        return "The thread is closed." if is_closed else "You may not write into this thread."
+        return "The thread is closed." if is_closed else "You may not write to this thread."
     return str(error) if str(error)[:1].isupper() else "Choose a group to ask."
 
 

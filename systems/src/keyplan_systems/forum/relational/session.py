@@ -79,7 +79,9 @@ def checked_url(url: str) -> URL:
     if backend != "sqlite":
         raise ValueError(f"the forum runs on SQLite and PostgreSQL, not on {backend}")
     if parsed.database in (None, "", ":memory:"):
-        raise ValueError("a SQLite database in memory is separate in every thread: use a file, sqlite:///forum.db")
+        raise ValueError(
+            "an in-memory SQLite database is separate for every thread: use a file, such as sqlite:///forum.db"
+        )
     return parsed
 
 

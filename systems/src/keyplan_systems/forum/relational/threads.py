@@ -128,7 +128,7 @@ def grant_help(database: Database, giver_id: str, receiver_id: str, item_id: str
         if receiver_id not in facts.groups or not may_grant_help(
             facts, giver_id, receiver_id, item_id, helper_group_id
         ):
-            raise NotAllowedError("you may not let this group request help there")
+            raise NotAllowedError("you may not permit this group to request help on this item")
         _insert_grant(session, receiver_id, item_id, helper_group_id)
 
 
@@ -151,7 +151,7 @@ def _locked_update(
     at_ms = now_ms(clock)
     change = changed_thread(ThreadContext(facts, user_id, key, thread), update, at_ms)
     if change is None:
-        assert thread is not None, "a thread without a row is never as wished"
+        assert thread is not None, "without a row, the update always changes the thread"
         return thread if may_read(facts, user_id, key, thread, at_ms) else None, True
     return change.thread, _store_change(session, thread, change)
 

@@ -16,8 +16,8 @@
     banner.hidden = state !== "reconnecting";
     if (banner.hidden) return;
     banner.textContent = navigator.onLine
-      ? "Connection lost. Reconnecting. What you write is sent afterwards."
-      : "You are offline. What you write is sent when you are back.";
+      ? "Connection lost. Reconnecting. Your messages are sent afterwards."
+      : "You are offline. Your messages are sent when you are online again.";
   };
 
   forum.send = (message) => {
@@ -90,7 +90,7 @@
       set((await keyplan.api("GET", "app/unread")).unread);
       if (!isTold) channel?.postMessage("count");
     } catch (error) {
-      console.info("the number of notifications is read later:", error.message);
+      console.info("cannot read the number of notifications; retrying later:", error.message);
     }
   };
   channel?.addEventListener("message", () => forum.count(true));
@@ -124,7 +124,7 @@
       list.replaceChildren(...next.childNodes);
       keyplan.times(list);
     } catch (error) {
-      console.info("the list is read later:", error.message);
+      console.info("cannot read the list; retrying later:", error.message);
     }
   };
 

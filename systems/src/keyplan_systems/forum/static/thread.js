@@ -80,7 +80,7 @@
         try {
           Object.assign(names, await keyplan.api("GET", `${path}/people`));
         } catch (error) {
-          console.info("names are read later:", error.message);
+          console.info("cannot read the names; retrying later:", error.message);
         }
       }
       add(event);
@@ -100,7 +100,7 @@
       if (response.status === 403 || response.redirected) location.reload();
       else if (response.ok) showState(await response.text());
     } catch (error) {
-      console.info("the status is read later:", error.message);
+      console.info("cannot read the status; retrying later:", error.message);
     } finally {
       isReading = false;
       if (isStale) readState();

@@ -79,7 +79,7 @@ class Answer(Record):
     @model_validator(mode="after")
     def _check_word_count(self) -> Self:
         if self.word_count != word_count(self.answer):
-            raise ValueError(f"wordCount is {self.word_count}, the answer has {word_count(self.answer)} words")
+            raise ValueError(f"wordCount is {self.word_count}, but the answer has {word_count(self.answer)} words")
         return self
 
 
@@ -103,9 +103,11 @@ class Attempt(Record):
         completion_values = (self.timestamp, self.evaluation, self.duration_seconds)
         present = [value is not None for value in completion_values]
         if self.status is Status.COMPLETED and not all(present):
-            raise ValueError("a completed attempt has a timestamp, an evaluation and a duration")
+            raise ValueError("a completed attempt must have a timestamp, an evaluation and a duration")
         if self.status is not Status.COMPLETED and any(present):
-            raise ValueError(f"an attempt that is {self.status.value} has no timestamp, evaluation or duration")
+            raise ValueError(
+                f"an attempt that is {self.status.value} must not have a timestamp, evaluation or duration"
+            )
         return self
 
     @property
@@ -151,7 +153,7 @@ def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer,
             problems.append(f"question {question.question_id} is not answered")
         elif length < MIN_ANSWER_CHARACTERS:
             problems.append(
-                f"the answer to {question.question_id} has {length} characters; {MIN_ANSWER_CHARACTERS} are the least"
+                f"the answer to {question.question_id} has {length} characters; the minimum is {MIN_ANSWER_CHARACTERS}"
             )
     _raise_if_invalid(problems)
     return _answers(scenario, texts)
@@ -166,16 +168,16 @@ def _problems(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
         if question_id not in question_ids
     ]
     problems += [
-        f"the answer to {question_id} has {len(text)} characters; {MAX_ANSWER_CHARACTERS} are the most"
+        f"the answer to {question_id} has {len(text)} characters; the maximum is {MAX_ANSWER_CHARACTERS}"
         for question_id, text in texts.items()
         if len(text) > MAX_ANSWER_CHARACTERS
     ]
     # Lone surrogates cannot be stored as UTF-8. They are counted here and rejected below.
     total_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts.values())
     if total_bytes > MAX_ANSWERS_BYTES:
-        problems.append(f"the answers take {total_bytes} bytes; {MAX_ANSWERS_BYTES} are the most")
+        problems.append(f"the answers have {total_bytes} bytes; the maximum is {MAX_ANSWERS_BYTES}")
     problems += [
-        f"the answer to {question_id} holds half a surrogate pair, which is not valid text"
+        f"the answer to {question_id} contains a lone surrogate, which is not valid text"
         for question_id, text in texts.items()
         if any("\ud800" <= character <= "\udfff" for character in text)
     ]

@@ -56,7 +56,7 @@ def with_attempt(ledger: Ledger, attempt: Attempt) -> Ledger:
     for stored_attempt in ledger.window:
         if stored_attempt.attempt_id == entry.attempt_id:
             if stored_attempt != entry:
-                raise AttemptConflict(f"attempt {entry.attempt_id} was noted before with other scores")
+                raise AttemptConflict(f"attempt {entry.attempt_id} was already recorded with different scores")
             return ledger
     return Ledger(
         user_id=ledger.user_id,

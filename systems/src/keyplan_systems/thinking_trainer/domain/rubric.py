@@ -68,7 +68,9 @@ def _check_dimensions(scores: tuple[DimensionScore, ...]) -> tuple[DimensionScor
     missing = [name.value for name in DIMENSIONS if name not in names]
     repeated = sorted({name.value for name in names if names.count(name) > 1})
     if missing or repeated:
-        raise ValueError(f"each of the eight dimensions once: missing {missing}, more than once {repeated}")
+        raise ValueError(
+            f"each of the eight dimensions must occur exactly once: missing {missing}, repeated {repeated}"
+        )
     return tuple(sorted(scores, key=lambda score: _ORDER[score.name]))
 
 
@@ -107,7 +109,7 @@ class Evaluation(Record):
     def _check_overall_score(self) -> Self:
         expected = overall_score(self.dimensions)
         if self.overall_score != expected:
-            raise ValueError(f"overallScore is {self.overall_score}, its dimensions give {expected}")
+            raise ValueError(f"overallScore is {self.overall_score}, but the dimensions give {expected}")
         return self
 
     @property

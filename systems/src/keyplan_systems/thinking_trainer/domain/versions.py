@@ -142,7 +142,7 @@ def upgrade(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEPS
     while (version := current.get("schemaVersion", UNVERSIONED)) != steps[kind][-1].after:
         step = next((step for step in steps[kind] if step.before == version), None)
         if step is None:
-            raise ItemUnreadable(f"{kind.value} of version {version!r}: an upgrade to the current form does not exist")
+            raise ItemUnreadable(f"{kind.value} of version {version!r} cannot be upgraded to the current version")
         current = _apply_step(step, kind, current)
     return current
 
@@ -161,4 +161,4 @@ def read(record: type[_R], kind: Kind, item: Item) -> _R:
     try:
         return record.model_validate(upgrade(kind, item))
     except ValidationError as error:
-        raise ItemUnreadable(f"{kind.value} is not in the form of its version: {error}") from error
+        raise ItemUnreadable(f"{kind.value} is not valid for its version: {error}") from error

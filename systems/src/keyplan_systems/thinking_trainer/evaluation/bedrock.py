@@ -64,7 +64,9 @@ class BedrockEvaluator:
         failed, or immediately while MAX_CONCURRENT other submissions are being graded.
         """
         if not self._slots.acquire(blocking=False):
-            raise EvaluationUnavailable(f"{self._model_id} is grading {MAX_CONCURRENT} others: try again later")
+            raise EvaluationUnavailable(
+                f"{self._model_id} is already grading {MAX_CONCURRENT} submissions: try again later"
+            )
         try:
             return self._evaluate_with_retries(submission)
         finally:
@@ -81,20 +83,20 @@ class BedrockEvaluator:
                 _raise_if_permanent(error, self._model_id)
                 last_error = str(error)
             except BotoCoreError as error:
-                raise EvaluationRefused(f"{self._model_id} could not be asked: {error}") from error
+                raise EvaluationRefused(f"the request to {self._model_id} failed: {error}") from error
             if pause is not None:
                 self._wait(pause)
         raise EvaluationUnavailable(
-            f"{self._model_id} gave no usable answer in {len(RETRY_PAUSES_S) + 1} tries: {last_error}"
+            f"{self._model_id} returned no usable reply in {len(RETRY_PAUSES_S) + 1} attempts: {last_error}"
         )
 
     def _request_assessment(self, submission: Submission, previous_error: str) -> Assessment:
         reply = self._client.converse(**converse_request(self._model_id, submission, previous_error))
         stop_reason = reply.get("stopReason")
         if stop_reason in REFUSAL_STOP_REASONS:
-            raise EvaluationRefused(f"{self._model_id} stopped with {stop_reason}")
+            raise EvaluationRefused(f"{self._model_id} stopped with stop reason {stop_reason}")
         if stop_reason == "max_tokens":
-            raise ReplyUnusable("it was cut off before its end; be briefer")
+            raise ReplyUnusable("it was cut off at the length limit; be briefer")
         return assessment_in(_text(reply), self._model_id)
 
 

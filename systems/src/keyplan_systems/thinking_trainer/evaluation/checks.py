@@ -37,14 +37,14 @@ CHECKS: tuple[Check, ...] = (
     Check(
         Dimension.CLARITY,
         lambda f: len(f.sentences) >= 3 and f.longest_sentence <= 45,
-        "No sentence runs beyond 45 words",
-        "A sentence runs beyond 45 words, or there are fewer than three sentences",
+        "No sentence is longer than 45 words",
+        "A sentence is longer than 45 words, or there are fewer than three sentences",
     ),
     Check(
         Dimension.CLARITY,
         lambda f: f.count_phrases(lexicon.DEFINITIONS) >= 1,
         "Says what a term or a statement means",
-        "No term is defined or put in other words",
+        "No term is defined or rephrased",
     ),
     Check(
         Dimension.CLARITY,
@@ -55,19 +55,19 @@ CHECKS: tuple[Check, ...] = (
     Check(
         Dimension.RELEVANCE,
         lambda f: min(f.question_overlap) > 0,
-        "Every answer takes up words of its question",
-        "At least one answer takes up no word of its question",
+        "Every answer uses words of its question",
+        "At least one answer uses no word of its question",
     ),
     Check(
         Dimension.RELEVANCE,
         lambda f: sum(f.question_overlap) / len(f.question_overlap) >= 0.3,
-        "On average three tenths or more of a question's words are taken up",
-        "On average less than three tenths of a question's words are taken up",
+        "On average, the answers use at least three tenths of the words of their questions",
+        "On average, the answers use less than three tenths of the words of their questions",
     ),
     Check(
         Dimension.RELEVANCE,
         lambda f: f.scenario_words_used >= 6,
-        "Works with the situation: six or more of its words are used",
+        "Refers to the situation: six or more of its words are used",
         "Hardly refers to the situation that was described",
     ),
     Check(
@@ -85,32 +85,32 @@ CHECKS: tuple[Check, ...] = (
     Check(
         Dimension.LOGIC,
         lambda f: f.count_phrases(lexicon.CONCLUSIONS) >= 1,
-        "A conclusion is drawn in so many words",
-        "No conclusion is marked as following from what was said",
+        "A conclusion is stated explicitly",
+        "No conclusion is stated explicitly",
     ),
     Check(
         Dimension.LOGIC,
         lambda f: f.count_sentences_with(lexicon.CONDITIONS) >= 1,
-        "Conditions are spelled out (if, unless)",
-        "Nothing is put under a condition",
+        "Conditions are stated (if, unless)",
+        "No conditions are stated (if, unless)",
     ),
     Check(
         Dimension.LOGIC,
         lambda f: len(f.sentences) >= 4 and 3 * f.count_sentences_with(lexicon.CONNECTIVES) >= len(f.sentences),
         "A third or more of the sentences are linked by connectives",
-        "Sentences mostly stand side by side without a connective",
+        "Most sentences are not linked by connectives",
     ),
     Check(
         Dimension.EVIDENCE,
         lambda f: f.count_phrases(lexicon.EVIDENCE) >= 2,
-        "Speaks of data, studies, records or the like in two ways or more",
-        "Hardly speaks of what would count as evidence",
+        "Mentions evidence, such as data, studies or records, at least twice",
+        "Hardly mentions anything that counts as evidence",
     ),
     Check(
         Dimension.EVIDENCE,
         lambda f: f.uses_scenario_fact,
-        "Uses a figure or a phrase the situation gives",
-        "Uses none of the facts the situation gives",
+        "Uses a figure or a phrase from the situation",
+        "Uses no facts from the situation",
     ),
     Check(
         Dimension.EVIDENCE,
@@ -127,8 +127,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         Dimension.ASSUMPTIONS,
         lambda f: f.count_phrases(lexicon.ASSUMPTIONS) >= 1,
-        "Speaks of what is assumed",
-        "Does not name anything as an assumption",
+        "Mentions an assumption",
+        "Mentions no assumptions",
     ),
     Check(
         Dimension.ASSUMPTIONS,
@@ -145,8 +145,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         Dimension.ASSUMPTIONS,
         lambda f: f.count_phrases(lexicon.ASSUMPTIONS) >= 1 and f.count_phrases(lexicon.TESTS) >= 1,
-        "Proposes to test or check what is assumed",
-        "Proposes no test of what is assumed",
+        "Proposes a test of an assumption",
+        "Proposes no test of an assumption",
     ),
     Check(
         Dimension.ALTERNATIVES,
@@ -163,8 +163,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         Dimension.ALTERNATIVES,
         lambda f: f.count_phrases(lexicon.OBJECTIONS) >= 1,
-        "Lets the other side speak",
-        "Lets no objection speak",
+        "Considers objections",
+        "Considers no objections",
     ),
     Check(
         Dimension.ALTERNATIVES,
@@ -187,8 +187,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         Dimension.QUANTITATIVE,
         lambda f: f.count_phrases(lexicon.ESTIMATES) >= 2,
-        "Speaks of rates, averages or estimates in two ways or more",
-        "Hardly speaks of rates, averages or estimates",
+        "Mentions rates, averages or estimates at least twice",
+        "Hardly mentions rates, averages or estimates",
     ),
     Check(
         Dimension.QUANTITATIVE,

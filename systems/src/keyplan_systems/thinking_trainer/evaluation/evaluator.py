@@ -24,7 +24,8 @@ class Submission:
         question_ids = {question.question_id for question in self.scenario.questions}
         unknown_ids = [answer.question_id for answer in self.answers if answer.question_id not in question_ids]
         if unknown_ids or not self.answers:
-            raise ValueError(f"scenario {self.scenario.scenario_id}: answers to {unknown_ids or 'no question at all'}")
+            problem = f"has no questions {unknown_ids}" if unknown_ids else "at least one answer is required"
+            raise ValueError(f"scenario {self.scenario.scenario_id}: {problem}")
 
     @property
     def pairs(self) -> tuple[tuple[Question, str], ...]:

@@ -79,7 +79,7 @@ def assessment_in(text: str, model_id: str) -> Assessment:
         raise ReplyUnusable(f"it has {len(text)} characters, more than {MAX_REPLY_CHARACTERS}")
     candidate = next((parsed for parsed in _objects(text) if "dimensions" in parsed), None)
     if candidate is None:
-        raise ReplyUnusable("it holds no JSON object with 'dimensions'")
+        raise ReplyUnusable("it contains no JSON object with 'dimensions'")
     try:
         reply = _Reply.model_validate(candidate)
         result = _DimensionScores(dimensions=tuple(_score(entry) for entry in reply.dimensions))

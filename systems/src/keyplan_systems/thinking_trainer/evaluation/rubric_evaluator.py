@@ -61,7 +61,11 @@ def _feedback(submission: Submission, scores: tuple[DimensionScore, ...]) -> str
     best = max(scores, key=lambda score: score.score)
     requested = {area for question, _ in submission.pairs for area in question.focus_areas}
     lowest = min((score for score in scores if score.name in requested), key=lambda score: score.score)
-    praise = f"Strongest: {best.name.value} ({best.score} of 4)." if best.score else "There is little to go on yet."
+    praise = (
+        f"Strongest: {best.name.value} ({best.score} of 4)."
+        if best.score
+        else "The answers meet none of the checks yet."
+    )
     if lowest.score == 4:
-        return f"{praise} Everything these questions asked for is there."
+        return f"{praise} The answers contain everything that the questions asked for."
     return f"{praise} To work on: {lowest.name.value} ({lowest.score} of 4). {RECOMMENDATIONS[lowest.name]}"

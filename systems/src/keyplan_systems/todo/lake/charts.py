@@ -43,7 +43,7 @@ def bars(result: Any, label: str, value: str, title: str = "") -> Table:
     """
     values = result[value].to_pylist()
     if any(number is not None and number < 0 for number in values):
-        raise ValueError(f"column {value} has negative values, which bars from zero cannot show")
+        raise ValueError(f"column {value} has negative values, which a bar chart cannot show")
     largest = max((float(number) for number in values if number is not None), default=0.0)
     terminal_table = Table(title=Text(title) if title else None)
     terminal_table.add_column(Text(label))

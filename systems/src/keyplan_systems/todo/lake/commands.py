@@ -64,7 +64,9 @@ def query(arguments: CommandArguments) -> CommandResult:
     try:
         return CommandResult(rows, charts.table(rows))
     except (OverflowError, ValueError) as error:  # an infinite date, a date after the year 9999, or nanoseconds
-        raise CommandError(f"a value of the answer cannot be shown: {error}; ask for it as text, x::VARCHAR") from None
+        raise CommandError(
+            f"a value in the result cannot be shown: {error}; convert it to text, as in x::VARCHAR"
+        ) from None
 
 
 def report(arguments: CommandArguments) -> CommandResult:
@@ -143,19 +145,23 @@ class _ConnectedFeed:
 
 
 def _feed(arguments: CommandArguments, lake: Lake) -> closing[Any]:
-    return closing(_ConnectedFeed(_require(arguments.database, "--database: where the table is"), lake))
+    return closing(
+        _ConnectedFeed(_require(arguments.database, "--database (the database that contains the table)"), lake)
+    )
 
 
 def _open_existing(arguments: CommandArguments) -> Lake:
     lake = Lake.open(arguments.lake)
     if not lake.snapshot.version:
-        raise CommandError(f"no lake at {arguments.lake}: name it with --lake, or fill it with feed or catch-up")
+        raise CommandError(
+            f"no lake at {arguments.lake}: set its location with --lake, or create it with feed or catch-up"
+        )
     return lake
 
 
 def _require(value: str | None, name: str) -> str:
     if not value:
-        raise CommandError(f"this needs {name}")
+        raise CommandError(f"missing required argument: {name}")
     return value
 
 

@@ -220,7 +220,7 @@ def _text(text: Any, name: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise _MalformedError(f"{name} contains half of a surrogate pair, which is not valid text") from None
+        raise _MalformedError(f"{name} contains a lone surrogate, which is not valid text") from None
     return text
 
 

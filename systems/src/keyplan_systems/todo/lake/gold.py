@@ -112,7 +112,7 @@ def put(storage: Storage, snapshot: Snapshot) -> list[DataFile]:
         return [parquet.put(storage, snapshot, _table(connection, name), name, "") for name in SCHEMAS]
     except duckdb.Error as error:
         if views.is_missing_file(error):
-            raise FileNotFoundError(f"silver after version {snapshot.version} was removed") from error
+            raise FileNotFoundError(f"the silver files of version {snapshot.version} were removed") from error
         raise
     finally:
         connection.close()

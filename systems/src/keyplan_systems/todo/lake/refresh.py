@@ -175,7 +175,7 @@ class Refresher:
             return None
         staged_paths = {file.path for file in base.files_of("staged")}
         if not all(file.path in staged_paths for file in staged):
-            raise LakeBusyError("another export was applied concurrently; this one was not")
+            raise LakeBusyError("another export was applied concurrently; this export was not applied")
         files = tuple(replace(file, kind="baseline") for file in staged)
         contents = self._rebuild(base, (*base.baselines, baseline), files)
         return replace(
@@ -192,8 +192,8 @@ class Refresher:
         if last.as_of_us == baseline.as_of_us and baseline.digest in {"", last.digest}:
             return bool(baseline.digest)
         raise StaleExportError(
-            f"the export shows {baseline.as_of_us} µs since 1970, the one applied before {last.as_of_us}: "
-            "apply a later export"
+            f"the export is as of {baseline.as_of_us} µs since 1970, but an export as of {last.as_of_us} µs was already"
+            " applied: apply a later export"
         )
 
     def _stage(self, items: Iterable[Mapping[str, Any]], partition: str, staged: list[DataFile]) -> str:
@@ -280,9 +280,9 @@ def _silver(snapshot: Snapshot) -> set[str]:
 
 def _baseline(as_of: datetime, sequence: str, stream: str) -> Baseline:
     if as_of.tzinfo is None:
-        raise LakeError(f"as_of is {as_of.isoformat()}: it needs a time zone")
+        raise LakeError(f"as_of must have a time zone: {as_of.isoformat()}")
     if sequence and not (sequence.isascii() and sequence.isdigit() and len(sequence) <= SEQUENCE_DIGITS):
-        raise LakeError(f"sequence is {sequence!r}: it must be text of up to {SEQUENCE_DIGITS} digits")
+        raise LakeError(f"sequence must be text of up to {SEQUENCE_DIGITS} digits, not {sequence!r}")
     position = position_of(stream_label(stream), sequence.zfill(SEQUENCE_DIGITS)) if sequence else ""
     return Baseline(round(as_of.timestamp() * 1_000_000), position)
 

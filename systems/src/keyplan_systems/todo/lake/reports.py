@@ -32,7 +32,7 @@ _URGENCY = "list_position(['urgent', 'high', 'medium', 'low'], priority) NULLS L
 
 REPORTS: dict[str, Report] = {
     "completion_rates": Report(
-        "Completion rate of each user, of the tasks that are there",
+        "Completion rate of each user's existing tasks",
         "SELECT user_id, name, total, completed, completion_rate FROM gold.user_totals WHERE total > 0 "
         "ORDER BY completion_rate DESC, total DESC, user_id LIMIT $limit",
         {"limit": 100},
@@ -40,7 +40,7 @@ REPORTS: dict[str, Report] = {
         "completion_rate",
     ),
     "top_users": Report(
-        "Users who completed most tasks",
+        "Users who completed the most tasks",
         "SELECT user_id, name, completed, total, archived FROM gold.user_totals "
         "ORDER BY completed DESC, total DESC, user_id LIMIT $limit",
         {"limit": 10},
@@ -77,7 +77,7 @@ REPORTS: dict[str, Report] = {
     ),
     "kpis": Report("Key figures", "SELECT * FROM gold.kpis"),
     "search": Report(
-        "Tasks whose title or description contains a text, in upper or lower case",
+        "Tasks whose title or description contains a text, ignoring case",
         "SELECT user_id, task_id, title, description, status, due_date FROM silver.tasks "
         "WHERE (contains(lower(title), lower($text)) OR contains(lower(description), lower($text))) "
         f"AND {_OF_USER} ORDER BY contains(lower(title), lower($text)) IS TRUE DESC, updated_at DESC, user_id, task_id "

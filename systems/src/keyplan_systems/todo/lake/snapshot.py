@@ -98,7 +98,9 @@ def load(body: bytes, name: str) -> Snapshot:
         members = orjson.loads(body)
         number = members.pop("format")
         if number > FORMAT:
-            raise LakeFormatError(f"{name} has format {number}; this program reads up to {FORMAT}: update it")
+            raise LakeFormatError(
+                f"{name} has format {number}; this program reads formats up to {FORMAT}: update keyplan-systems"
+            )
         files = tuple(DataFile(**file) for file in members.pop("files"))
         baselines = tuple(Baseline(**baseline) for baseline in members.pop("baselines"))
         return Snapshot(**members, files=files, baselines=baselines)

@@ -180,7 +180,7 @@ class Bucket:
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         self._root = url.removeprefix("s3://").strip("/")
         if not self._root:
-            raise LakeError(f"{url}: the URL names no bucket")
+            raise LakeError(f"{url}: the URL contains no bucket name")
         try:
             import fsspec  # noqa: PLC0415
             import s3fs  # noqa: F401, PLC0415 - an extra, which a lake in a folder does not need

@@ -94,7 +94,7 @@ class Versions:
             if self._storage.create(name_of(number), dump(changed)) and self._is_successor(base, number):
                 self._last = changed
                 return changed
-        raise LakeBusyError(f"other writers were faster {_ATTEMPTS} times; nothing was changed")
+        raise LakeBusyError(f"other writers committed first in {_ATTEMPTS} attempts; nothing was changed")
 
     def _is_successor(self, base: Snapshot, number: int) -> bool:
         """Return True if the version `number` is a valid successor of `base`. The module's documentation describes the

@@ -17,7 +17,7 @@
     if (!box) return;
     const count = mine().length;
     box.hidden = count === 0;
-    box.textContent = `The server cannot be reached. ${count} ${count === 1 ? "change is" : "changes are"} kept here and sent when it answers.`;
+    box.textContent = `The server cannot be reached. ${count} ${count === 1 ? "change is" : "changes are"} saved on this device and sent when the server responds.`;
   };
 
   // Replace the lists by those of a page that the server returned.

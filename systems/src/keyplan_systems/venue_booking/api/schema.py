@@ -46,7 +46,7 @@ class _Schema(strawberry.Schema):
         """Log unexpected errors with their causes."""
         for error in errors:
             if _is_unforeseen(error):
-                logger.error("failed field %s", error.path, exc_info=error.original_error)
+                logger.error("resolving field %s failed", error.path, exc_info=error.original_error)
 
 
 class _ErrorReporting(SchemaExtension):
@@ -79,7 +79,9 @@ class _OneOperation(SchemaExtension):
 class _OneOperationRule(ValidationRule):
     def enter_document(self, node: DocumentNode, *_: Any) -> None:
         if sum(isinstance(definition, OperationDefinitionNode) for definition in node.definitions) > 1:
-            self.report_error(GraphQLError("Say by operationName which of the operations is meant."))
+            self.report_error(
+                GraphQLError("The query contains several operations: set operationName to the one to execute.")
+            )
 
 
 def _is_unforeseen(error: GraphQLError) -> bool:
@@ -99,18 +101,18 @@ def _public_error(error: GraphQLError) -> GraphQLError:
     if isinstance(cause, RefusalError):
         return _replace_content(error, cause.message, {"code": cause.code, "details": dict(cause.details)})
     if isinstance(cause, OutcomeUnknownError):
-        message = "It is not known whether this was done. Please look, and repeat it if it was not."
+        message = "It is unknown whether the change was stored. Check, and repeat the request if it was not."
         return _replace_content(error, message, {"code": "outcome_unknown"})
     if isinstance(cause, ThrottledError | UnavailableError):
         return _replace_content(error, "The table cannot be reached.", {"code": "unavailable"})
     if isinstance(cause, UnreadableItemError):
-        message = f"What is stored as {cause.entity} cannot be read: another program wrote it, or has changed it."
+        message = f"A stored {cause.entity} item cannot be read: another program wrote or changed it."
         return _replace_content(
             error, message, {"code": "unreadable_item", "details": {"entity": cause.entity, "key": cause.key}}
         )
     if _is_unforeseen(error):
         extensions = {"code": "server_error", "request_id": current_request_id()}
-        return _replace_content(error, "The server could not answer this.", extensions)
+        return _replace_content(error, "The server could not process this request.", extensions)
     return _replace_content(error, error.message, {"code": "bad_query", **(error.extensions or {})})
 
 

@@ -42,7 +42,7 @@ def normalise_phone(text: str, country: str) -> str:
     except phonenumbers.NumberParseException as error:
         raise ValueError("this is not a telephone number") from error
     if not phonenumbers.is_possible_number(number):
-        raise ValueError("this telephone number cannot exist")
+        raise ValueError("this is not a possible telephone number")
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 

@@ -42,7 +42,7 @@ class Event:
 
     def __post_init__(self) -> None:
         if (self.kind is EventKind.PRIVATE_BOOKING) is (self.booking_id is None):
-            raise ValueError("a private booking, and nothing else, belongs to a booking")
+            raise ValueError("an event belongs to a booking exactly if it is a private booking")
 
     @property
     def is_public(self) -> bool:

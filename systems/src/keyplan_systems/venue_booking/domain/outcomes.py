@@ -155,7 +155,7 @@ def _find_booking_refusal(failures: _Failures) -> RefusalError | None:
 
 def _booking_refusal(guard: BookingGuard, current: CurrentItem | None) -> RefusalError:
     if current is None:
-        return NotFoundError("The booking does not exist any more.")
+        return NotFoundError("The booking no longer exists.")
     if current.status is not None and current.status is not guard.status:
         return AlreadyDecidedError(current.status.value)
     return StaleVersionError(guard.version, guard.version if current.version is None else current.version)
@@ -187,7 +187,7 @@ def _find_version_refusal(failures: _Failures) -> RefusalError | None:
     for guard, reason in failures:
         if isinstance(guard, VersionGuard):
             if reason.current_item is None:
-                return NotFoundError(f"The {guard.name} does not exist any more.")
+                return NotFoundError(f"The {guard.name} no longer exists.")
             current = guard.version if reason.current_item.version is None else reason.current_item.version
             return StaleVersionError(guard.version, current)
     return None

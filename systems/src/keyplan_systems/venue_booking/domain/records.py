@@ -96,7 +96,7 @@ def new_lock_code(event: Event, venue: Venue, below: Callable[[int], int] = secr
 def check_can_view_lock_code(event: Event, actor: Actor) -> None:
     """Raise NotAllowedError unless the actor is an administrator or the owner of the event's booking."""
     if not actor.is_admin and (event.booking_id is None or event.created_by != actor.user_id):
-        raise NotAllowedError("This lock code is not for you.")
+        raise NotAllowedError("You may not read this lock code.")
 
 
 class AuditAction(StrEnum):

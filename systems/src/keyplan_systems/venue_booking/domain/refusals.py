@@ -74,7 +74,7 @@ class StaleVersionError(RefusalError):
     code = "stale_version"
 
     def __init__(self, known_version: int, current_version: int) -> None:
-        message = f"This has been changed: you know version {known_version}, the current version is {current_version}."
+        message = f"This was changed: you sent version {known_version}, but the current version is {current_version}."
         super().__init__(message, {"known": known_version, "current": current_version})
 
 
@@ -107,7 +107,7 @@ class WrongCodeError(RefusalError):
     code = "wrong_code"
 
     def __init__(self, tries_left: int) -> None:
-        advice = f"You can try {tries_left} more times." if tries_left else "Request a new code."
+        advice = f"Attempts left: {tries_left}." if tries_left else "Request a new code."
         super().__init__(f"This is not the code of the letter. {advice}", {"triesLeft": tries_left})
 
 

@@ -129,7 +129,7 @@ def changed_profile(user: User, change: ProfileChange, venue: Venue, known_versi
     check_version(known_version, user.version)
     values = change.model_dump(exclude_none=True)
     if not values:
-        raise InvalidRequestError("Nothing to change was given.")
+        raise InvalidRequestError("The request has no changes: send at least one field.")
     if change.phone is not None:
         values["phone"] = checked_phone(change.phone, venue)
     return replace(user, **values, version=user.version + 1)

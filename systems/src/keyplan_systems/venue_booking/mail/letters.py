@@ -56,7 +56,7 @@ class MailSettings:
 
     def __post_init__(self) -> None:
         if not self.administrators:
-            raise ValueError("a mail room needs the address of at least one administrator")
+            raise ValueError("the address of at least one administrator is required")
         for address in (self.sender, *self.administrators):
             if not _is_address(address):
                 raise ValueError(f"{address!r} is not an e-mail address")

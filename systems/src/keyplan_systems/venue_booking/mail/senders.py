@@ -90,7 +90,7 @@ class SmtpSettings:
         if (self.username is None) is not (self.password is None):
             raise ValueError("set both username and password, or neither")
         if self.username is not None and self.security is Security.NONE:
-            raise ValueError("a password would travel unprotected: use starttls or tls")
+            raise ValueError("the password would be sent unencrypted: use starttls or tls")
 
 
 class SmtpSender:
@@ -110,9 +110,11 @@ class SmtpSender:
         except smtplib.SMTPResponseException as error:
             raise _response_error(error) from error
         except smtplib.SMTPNotSupportedError as error:
-            raise MailRefusedError(f"the server cannot do what the letter needs: {error}") from error
+            raise MailRefusedError(
+                f"the mail server does not support a feature that the email requires: {error}"
+            ) from error
         except (smtplib.SMTPException, OSError) as error:
-            raise MailUnavailableError(f"no answer from {self._settings.host}: {error}") from error
+            raise MailUnavailableError(f"no response from {self._settings.host}: {error}") from error
         return SendResult(refused=tuple(sorted(refused_recipients)))
 
     def _deliver(self, letter: Letter) -> Collection[str]:
@@ -142,7 +144,7 @@ class SmtpSender:
         except smtplib.SMTPNotSupportedError as error:
             server.close()
             # As with a rejected login, emails must wait until the operator fixes the configuration.
-            raise MailUnavailableError(f"{settings.host} cannot do what is configured: {error}") from error
+            raise MailUnavailableError(f"{settings.host} does not support the configured settings: {error}") from error
         except BaseException:
             server.close()
             raise
@@ -159,16 +161,16 @@ def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
     codes = {address: code for address, (code, _) in error.recipients.items()}
     recipients = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
     if _CLOSING in codes.values():
-        return MailUnavailableError(f"the server closes the connection before {recipients}")
+        return MailUnavailableError(f"the mail server is closing the connection: {recipients}")
     if any(code < 500 for code in codes.values()):
-        return MailDeferredError(f"the server accepts no mail now for {recipients}")
-    return MailRefusedError(f"the server refuses {recipients}")
+        return MailDeferredError(f"the mail server temporarily rejected all recipients: {recipients}")
+    return MailRefusedError(f"the mail server rejected all recipients: {recipients}")
 
 
 def _response_error(error: smtplib.SMTPResponseException) -> MailError:
     reply = error.smtp_error
     text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
-    message = f"the server answered {error.smtp_code} {text}"
+    message = f"the mail server responded {error.smtp_code} {text}"
     # A server that rejects the greeting, encryption, login or the venue's own address would reject every email. The
     # operator must fix this. Until then, emails must wait and must not be lost.
     is_about_letter = isinstance(error, smtplib.SMTPDataError) or error.smtp_code == _TOO_LARGE
