@@ -199,7 +199,7 @@ def rule(
         str | None, typer.Argument(help="Code of the rule, such as KP203. Lists all rules if omitted.")
     ] = None,
 ) -> None:
-    """Show the documentation of a rule, or list all rules."""
+    """Show the documentation for a rule, or list all rules."""
     from keyplan.check.checking import PAGES  # noqa: PLC0415
 
     if code is None:

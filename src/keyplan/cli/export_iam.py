@@ -25,14 +25,17 @@ _OPTIONS = {
 }
 Names = Annotated[
     list[str] | None,
-    typer.Option("--pattern", help="Access pattern to allow. Can be repeated. Defaults to all patterns and consumers."),
+    typer.Option(
+        "--pattern",
+        help="Allow only this access pattern. Can be repeated. If omitted, all patterns and consumers are allowed.",
+    ),
 ]
 Bind = Annotated[
     list[str] | None,
     typer.Option(
         "--bind",
-        help="PARAMETER=VARIABLE: allow requests only if the value that this pattern parameter supplies for the "
-        "partition key equals the IAM policy variable, for example user_id='${aws:userid}'. Can be repeated.",
+        help="PARAMETER=VARIABLE: allow requests only if the partition key value supplied by this pattern parameter "
+        "equals this IAM policy variable, for example user_id='${aws:userid}'. Can be repeated.",
     ),
 ]
 
@@ -51,8 +54,8 @@ def iam(
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="Allow reading the streams of all tables (--consumers) or no streams (--no-consumers). By default, "
-            "only the streams that declared consumers read are allowed, or no streams if --pattern is given.",
+            help="Allow reading the streams of all tables (--consumers) or of none (--no-consumers). By default, allows "
+            "reading only the streams used by the design's consumers, or none if --pattern is given.",
         ),
     ] = None,
     checkpoints: Annotated[

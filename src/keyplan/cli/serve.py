@@ -65,8 +65,9 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
         str | None,
         typer.Option(
             "--buckets",
-            help="Storage for table exports and imports: s3:// to use Amazon S3, or a local folder, in which the "
-            "object s3://BUCKET/KEY is the file BUCKET/KEY. If omitted, export and import requests are rejected.",
+            help="Storage for table exports and imports: s3:// to use Amazon S3, or a local folder, where the "
+            "object s3://BUCKET/KEY is stored as the file BUCKET/KEY. If omitted, export and import requests are"
+            " rejected.",
         ),
     ] = None,
     with_console: Annotated[

@@ -383,7 +383,7 @@ def step_text(number: int, pattern: str, arguments: Arguments) -> str:
 
 
 def steps_text(steps: Sequence[tuple[str, Arguments]], errors: Sequence[RunError | None]) -> str:
-    """Return a description of the failed steps of a transaction and their errors, in one line."""
+    """Return a description of the failed steps of a transaction and their errors, on one line."""
     return "; ".join(f"{step_text(number, *steps[number])}: {error}" for number, error in enumerate(errors) if error)
 
 

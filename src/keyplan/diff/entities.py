@@ -481,7 +481,7 @@ def _index_key_changed(pair: EntityPair, old_key: BoundIndexKey, new_key: BoundI
 
 
 def _changed_parts(pair: EntityPair, old_key: BoundIndexKey, new_key: BoundIndexKey) -> list[str]:
-    """Return the attributes of an index key whose values are formed in a different way in the new design. Attributes of
+    """Return the attributes of an index key whose values are built differently in the new design. Attributes of
     the primary key are omitted.
     """
     old, new = (

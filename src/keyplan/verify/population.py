@@ -256,7 +256,7 @@ class References:
     """The fields of an entity that refer to keys of other entities."""
 
     def __init__(self, spec: EntitySpec, target_keys: Sequence[Keys], fixed: frozenset[str], chance: Random) -> None:
-        """Find the references of an entity to `target_keys`. The values of the fields `fixed` must not change."""
+        """Find the references of an entity to `target_keys`. The values of the fields in `fixed` must not change."""
         candidates = [keys for keys in target_keys if not fixed.intersection(keys.names)]
         self._targets: list[Keys] = []
         for keys in sorted(candidates, key=lambda keys: -len(keys.names)):
@@ -269,8 +269,8 @@ class References:
     def resolve(self, values: Values, number: int, *, fixed: Collection[str] = ()) -> Values:
         """Replace the values of fields that refer to other entities with existing keys, and return all field values.
 
-        `values` are the generated values, and `number` is the number of the item. The values of the fields `fixed` are
-        not changed.
+        `values` are the generated values, and `number` is the number of the item. The values of the fields in `fixed`
+        are not changed.
         """
         fixed = set(fixed)
         key_names = set(self._spec.key.fields)

@@ -184,7 +184,7 @@ def ask_mcp(  # noqa: PLR0917 - one parameter per option, given by name
         str, typer.Option("--url", envvar="ASK_A_HUMAN_URL", help="URL of the running Ask-a-Human system.")
     ] = ("http://127.0.0.1:8000/ask_a_human"),
     agent: Annotated[
-        str | None, typer.Option("--agent", envvar="ASK_A_HUMAN_AGENT", help="ID of the agent that asks the questions.")
+        str | None, typer.Option("--agent", envvar="ASK_A_HUMAN_AGENT", help="ID of the agent that asks questions.")
     ] = None,
     secret: Annotated[
         str | None,

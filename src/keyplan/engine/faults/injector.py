@@ -179,7 +179,7 @@ class Injector:
         return self._recording_writer(transaction)
 
     def _recording_writer(self, transaction: Transaction) -> IndexWriter:
-        """Return a writer that saves the former content of index entries or, if stale reads are disabled, the
+        """Return a writer that saves the previous content of index entries. If stale reads are disabled, return the
         transaction itself.
         """
         if self._history is None:

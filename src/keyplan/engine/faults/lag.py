@@ -121,8 +121,8 @@ def delayed_entries(view: StoreView, trees: Trees | None, tree: Tree) -> Iterato
 
 
 def visible_entries(view: StoreView, trees: Trees | None, tree: Tree) -> int:
-    """Return the number of index entries that exist in the index although a write to them is delayed. `tree` contains
-    the index.
+    """Return the number of index entries that have a delayed write and that readers can still see in their previous
+    state. `tree` contains the index.
     """
     return sum(view.point(tree, entry) is not None for entry in delayed_entries(view, trees, tree))
 

@@ -108,7 +108,7 @@ class User(Entity):
     store_key_fields=False,
 )
 class Task(Entity):
-    """A task of a user."""
+    """A user's task."""
 
     user_id: UserId
     task_id: TaskId

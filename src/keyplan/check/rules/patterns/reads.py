@@ -128,7 +128,7 @@ _RATE_TOLERANCE = 0.2
 def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
     """N+1 reads
 
-    Finds gets whose rate differs by at most 20% from the number of items per second that a query returns. The query
+    Finds `get` patterns whose rate is within 20% of the rate at which a query returns items. The query
     must return at least five items per call. It must either read an index that does not project all attributes of these
     items, or return items of another entity that refers to them by a field with the same name and type. A field named
     `id` does not count as a reference. Gets are not reported if a pattern reads items of the same entity in batches.
