@@ -86,7 +86,8 @@ def are_disjoint(first: BoundTemplate, second: BoundTemplate) -> bool:
 
 def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
     """Return True if a template starts with a placeholder whose text can never start with the first character of
-    `text`."""
+    `text`.
+    """
     if template.literal_prefix or not text or not template.placeholders:
         return False
     first = template.placeholders[0].encoding

@@ -54,8 +54,8 @@ def iam(
         bool | None,
         typer.Option(
             "--consumers/--no-consumers",
-            help="Allow reading the streams of all tables (--consumers) or of none (--no-consumers). By default, allows "
-            "reading only the streams used by the design's consumers, or none if --pattern is given.",
+            help="Allow reading the streams of all tables (--consumers) or of none (--no-consumers). By default, "
+            "allows reading only the streams used by the design's consumers, or none if --pattern is given.",
         ),
     ] = None,
     checkpoints: Annotated[

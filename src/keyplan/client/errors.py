@@ -7,7 +7,7 @@
         ├── ConditionFailedError       .condition(...) or .assuming(...) is false for the stored item
         ├── VersionConflictError       the stored item does not have the expected version
         ├── UniqueTakenError           another item has the same unique values
-        ├── TransactionFailedError     no write of a transaction was applied; `reasons` lists the errors
+        ├── TransactionFailedError     none of the writes was applied; `reasons` lists the errors
         ├── WriteConflictError         other clients kept writing the same items, after all retries
         ├── TokenReusedError           the token was used for another transaction
         ├── ThrottledError             the throughput of the table or account is exceeded, after all retries
@@ -154,7 +154,7 @@ class UniqueTakenError(RunError):
 
 
 class TransactionFailedError(RunError):
-    """Raised if no write of a transaction was applied.
+    """Raised if a transaction failed, so none of its writes was applied.
 
     `reasons` is a tuple with one element for each write, in order: the error of that write, or None if the write did
     not fail. `reason` is the error of the first write that failed.

@@ -61,7 +61,7 @@ class Expected:
 def expected(pattern: Pattern[..., Any]) -> Expected:
     """Estimate the capacity units of one call to a pattern, for items of average size.
 
-    A plan with faults is estimated as far as possible.
+    If the plan has faults, the estimate covers the parts that can be computed.
     """
     return expected_for_plan(pattern.plan, pattern.facts)
 

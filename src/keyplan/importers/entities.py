@@ -475,7 +475,9 @@ class _Planner:
             self._fields_by_placeholder["date"] = self._rename(self._entity.fields["date"], "date_")
 
     def _rename(self, planned_field: PlannedField, new_name: str) -> str:
-        """Rename a field to the name `new_name` of a placeholder, and return the new name, which can have a suffix."""
+        """Rename a field to `new_name`, the name that a placeholder uses for it. Return the assigned name, which has a
+        suffix if `new_name` is already taken.
+        """
         if planned_field.name == new_name:
             return new_name
         name = self._names.reserve(field_name(new_name))

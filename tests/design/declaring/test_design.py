@@ -30,7 +30,7 @@ from keyplan.design.parameters import Param, annotation_of, value_of
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 
-DESIGN = '''"""Notes of people."""
+DESIGN = '''"""The notes of users."""
 
 from keyplan import *
 
@@ -65,7 +65,7 @@ def test_a_file_is_a_design(tmp_path: Path) -> None:
     path = tmp_path / "people.py"
     path.write_text(DESIGN)
     design = Design.load(str(path))
-    assert (design.name, design.doc) == ("people", "Notes of people.")
+    assert (design.name, design.doc) == ("people", "The notes of users.")
     assert [table.name for table in design.tables] == ["notes"]
     assert [entity.name for entity in design.entities] == ["Note"]
     assert [pattern.name for pattern in design.patterns] == ["notes_of", "drop", "drop_all"]

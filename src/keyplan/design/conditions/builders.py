@@ -221,7 +221,7 @@ class SortKey:
         return self._with_range("<", value, field)
 
     def lte(self, *value: object, **field: object) -> KeyCondition:
-        """Match items whose sort key field is at most a value."""
+        """Match items whose sort key field is less than or equal to a value."""
         return self._with_range("<=", value, field)
 
     def gt(self, *value: object, **field: object) -> KeyCondition:

@@ -97,9 +97,7 @@ def set_always(new_writer: NewWriter, path: FieldPath, source: Source, encode: E
 
 
 def set_clause(new_writer: NewWriter, path: FieldPath, source: Source, encode: Encoder) -> UpdateClause:
-    """Return a clause that sets a field. In a call in which the value is None or an empty set, the clause removes the
-    attribute.
-    """
+    """Return a clause that sets a field. If a call passes None or an empty set, the clause removes the attribute."""
     read = reader(source)
     writer, removal_writer = new_writer(), new_writer()
     assignment = writer.fragment(

@@ -56,7 +56,9 @@ Step: TypeAlias = Callable[[Values], None]
 
 
 class AlwaysRefusedError(Exception):
-    """Raised internally to end the checks at compile time, after a step that fails for every request has been added."""
+    """Raised internally by `CheckPlan.fail`. Compilation stops, because the last step of the plan rejects every
+    request.
+    """
 
 
 class CheckPlan:

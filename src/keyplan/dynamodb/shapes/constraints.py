@@ -280,8 +280,8 @@ def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the length and range constraints that a value violates. Each result is a pair of the constraint's text and
-    False, because it is not an enum constraint.
+    """Yield the length and range constraints that a value violates, as pairs `(text, is_enum)`. `is_enum` is always
+    False here.
     """
     if isinstance(shape, Integer | Long):
         if shape.min is not None and content < shape.min:
@@ -296,10 +296,9 @@ def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _lengths(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the length constraints that a value violates. Each result is a pair of the constraint's text and False,
-    because it is not an enum constraint.
+    """Yield the length constraints that a value violates, as pairs `(text, is_enum)`. `is_enum` is always False here.
 
-    A table ARN has no length limits.
+    Lengths of table ARNs are not checked.
     """
     if not isinstance(shape, String | List | Map):
         return
@@ -323,16 +322,16 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the pattern constraint of a string if the string does not match the pattern. The result is a pair of the
-    constraint's text and False, because it is not an enum constraint.
+    """Yield the pattern constraint of a string if the string does not match the pattern, as a pair `(text, is_enum)`.
+    `is_enum` is always False here.
     """
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
 
 
 def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the constraints that a table name or ARN violates. Each result is a pair of the constraint's text and
-    False, because it is not an enum constraint.
+    """Yield the constraints that a table name or ARN violates, as pairs `(text, is_enum)`. `is_enum` is always False
+    here.
 
     The pattern comes before the length. An empty name violates only the length constraint.
     """

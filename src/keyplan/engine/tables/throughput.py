@@ -75,10 +75,10 @@ def units(capacity: dict[str, Any]) -> tuple[int, int]:
 def set_provisioned(
     description: Description, requested: dict[str, Any], now: float, delay_s: float, index: str | None
 ) -> Description:
-    """Change the provisioned throughput in a description, and return the values that the description must show until
-    the change is complete.
+    """Change the provisioned throughput in a table description, and return the values that override it while the change
+    is in progress.
 
-    Until the change is complete, the description shows the time of the request as the time of the last increase or
+    While the change is in progress, the description shows the time of the request as the time of the last increase or
     decrease. Afterwards, it shows the completion time, which is always later than the request. Raises ValidationError
     if the request changes nothing.
     """
@@ -129,12 +129,11 @@ def _is_today(changed_at: float | None, now: float) -> bool:
 
 
 def switch_mode(description: Description, mode: str, requested: dict[str, Any] | None, now: float) -> Description:
-    """Change the billing mode in a description, and return the values that the description must show until the change
-    is complete.
+    """Change the billing mode in a table description, and return the values that override it while the switch is in
+    progress.
 
-    Until then, the description already shows the new capacity units, but still the old warm throughput. As in DynamoDB,
-    during a switch to on-demand capacity, the description also contains LastDecreaseDateTime, which is removed when the
-    switch is complete.
+    During the switch, the description shows the new capacity units and the old warm throughput. As in DynamoDB, it also
+    contains LastDecreaseDateTime during a switch to on-demand capacity.
     """
     before = warm_throughput(description, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
     description["ProvisionedThroughput"] = {
@@ -180,8 +179,8 @@ def set_maxima(
 
 
 def set_warm(description: Description, requested: dict[str, Any], mode: str, index: str | None) -> Description | None:
-    """Raise the warm throughput in a description, and return the values that the description must show until the change
-    is complete.
+    """Raise the warm throughput in a table description, and return the values that override it while the change is in
+    progress.
 
     If `requested` is empty, do nothing and return None. A request for the current value also takes time to complete.
     Raises ValidationError if the request would decrease the warm throughput.

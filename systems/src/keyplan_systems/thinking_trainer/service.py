@@ -112,9 +112,10 @@ class Service:
         """Submit an attempt in progress. `texts` contains the answers by question ID. Questions that are missing in
         `texts` keep their saved answers.
 
-        If the attempt could count as inactive before grading ends, it is first marked as changed, so that the sweeper
-        does not abandon it. Raises the errors of `attempt` and `submit_at_once`, AttemptClosed unless the attempt is in
-        progress, and ConcurrentChangeError if another request changed the attempt.
+        If the attempt might become inactive before grading finishes, its last-changed time is updated first, so that
+        the sweeper does not mark it as abandoned. Raises AttemptClosed if the attempt is not in progress,
+        ConcurrentChangeError if another request changed the attempt, and any error that `attempt` or `submit_at_once`
+        raises.
         """
         attempt = self.attempt(user_id, attempt_id)
         saved = {answer.question_id: answer.answer for answer in attempt.answers}

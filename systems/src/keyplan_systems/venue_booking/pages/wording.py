@@ -180,7 +180,7 @@ def _plain(name: str) -> str:
 
 @cache
 def page_texts(language: Language) -> Mapping[str, Any]:
-    """Return the phrases of the pages in a language."""
+    """Return the texts of the pages in the given language."""
     source = files("keyplan_systems.venue_booking.pages").joinpath("texts", f"{language.value}.toml")
     return tomllib.loads(source.read_text("utf-8"))
 
