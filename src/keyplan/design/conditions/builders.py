@@ -229,7 +229,7 @@ class SortKey:
         return self._with_range(">", value, field)
 
     def gte(self, *value: object, **field: object) -> KeyCondition:
-        """Match items whose sort key field is at least a value."""
+        """Match items whose sort key field is greater than or equal to a value."""
         return self._with_range(">=", value, field)
 
     def begins_with(self, *prefix: object, **field: object) -> KeyCondition:
