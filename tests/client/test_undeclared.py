@@ -231,7 +231,7 @@ def test_values_of_the_wrong_type_raise_the_error_of_patterns(db: Any) -> None:
         db.all(Task, pk(user_id=5))
     with pytest.raises(KeyValueError, match=r"get\(Task\): the field 'task_id' .* has no value"):
         db.get(Task, user_id="u", task_id=None)
-    with pytest.raises(KeyValueError, match="it is Each"):
+    with pytest.raises(KeyValueError, match="got Each"):
         db.get(Task, user_id="u", task_id=each(["t1"]))
 
 
