@@ -366,7 +366,7 @@ def test_the_rate_of_a_pattern_has_a_slider_that_shows_its_share_of_the_bill(
     page = window.goto("/console/design/cost")
     page.get_by_text("Rate of each pattern").click()
     slider = page.get_by_role("slider", name="tasks_due")
-    share = page.get_by_role("meter", name="Share of tasks_due in the price of all requests")
+    share = page.get_by_role("meter", name="Share of tasks_due in the cost of all requests")
     before = float(share.get_attribute("value") or 0)
     slider.press("End")
     expect(page.locator(".rate", has_text="tasks_due").locator("output")).to_have_text("100 \u00d7, 2,000/s")

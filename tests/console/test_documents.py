@@ -102,8 +102,8 @@ def test_numbers_keep_38_digits() -> None:
         ("{", "not valid JSON: line 1, column 2"),
         ("[]", "expected an object of attributes"),
         ('{"a": 1}', "a: expected one type and its value"),
-        ('{"a": {"S": 1}}', "a: the value does not fit type S"),
-        ('{"a": {"N": true}}', "a: the value does not fit type N"),
+        ('{"a": {"S": 1}}', "a: the value does not match type S"),
+        ('{"a": {"N": true}}', "a: the value does not match type N"),
         ('{"a": {"B": "?"}}', "a: expected base64"),
         ('{"a": {"M": {"b": {"L": [{"X": 1}]}}}}', "a.b[0]: expected one type"),
         ('{"a": {"S": "x"}, "a": {"S": "y"}}', "duplicate name: 'a'"),
@@ -121,7 +121,7 @@ def test_keys_are_part_of_an_address() -> None:
     text = encoded_key(key)
     assert decoded_key(text) == key
     assert set(text) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-    with pytest.raises(DocumentError, match="damaged"):
+    with pytest.raises(DocumentError, match="the key in the URL is not valid"):
         decoded_key("a")
 
 

@@ -158,7 +158,7 @@ def test_a_console_of_an_endpoint_shows_what_connected_programs_report(
     with Running(console.site()) as server:
         window = opened(windows, server, console)
         page = window.goto("/console/load/")
-        expect(page.get_by_role("heading", name="No program reports its load yet")).to_be_visible()
+        expect(page.get_by_role("heading", name="No program has reported load yet")).to_be_visible()
         sample = page.locator("pre").inner_text()
         assert 'url = "http://x"' in sample
         compile(sample, "sample", "exec")
@@ -172,7 +172,7 @@ def test_a_console_of_an_endpoint_shows_what_connected_programs_report(
         expect(page.get_by_role("region", name="Load by pattern")).to_contain_text("add_task")
         expect(page.get_by_text("Reported by 1 program")).to_contain_text("orders")
         page.get_by_role("link", name="Partitions and keys").click()
-        expect(page.get_by_role("heading", name="Partitions are known for embedded engines only")).to_be_visible()
+        expect(page.get_by_role("heading", name="Partitions are known only for embedded engines")).to_be_visible()
 
 
 def test_reports_need_the_token_and_have_a_limited_size(console: Console) -> None:

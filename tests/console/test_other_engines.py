@@ -99,7 +99,7 @@ def test_a_table_is_created_listed_described_and_deleted(other: OtherEngine, sou
     expect(page.get_by_text("On: items expire by expires.")).to_be_visible()
     for operation in other.unsupported & BACKUPS:
         expect(page.locator(".notice.warn")).to_contain_text(f"{operation}: not supported")
-        expect(page.locator("main")).to_contain_text(f"refused {operation} (not supported)")
+        expect(page.locator("main")).to_contain_text(f"rejected {operation} (not supported)")
     if not other.unsupported & BACKUPS:
         expect(page.locator("main")).to_contain_text("Point-in-time recovery is o")
     checked(window, "overview", other)
@@ -236,7 +236,7 @@ def test_load_is_what_programs_report(other: OtherEngine, source: Source, window
         window = windows.open(server.url)
         window.page.goto(console.url(server.url))
         page = window.goto("/console/load/")
-        expect(page.get_by_role("heading", name="No program reports its load yet")).to_be_visible()
+        expect(page.get_by_role("heading", name="No program has reported load yet")).to_be_visible()
         meter = Meter()
         with (
             connect(other.url, meter=meter) as db,
@@ -254,7 +254,7 @@ def test_load_is_what_programs_report(other: OtherEngine, source: Source, window
         expect(page.get_by_text("Reported by 1 program")).to_contain_text("Units of requests that failed are unknown")
         checked(window, "load", other)
         window.goto("/console/load/partitions")
-        expect(page.get_by_role("heading", name="Partitions are known for embedded engines only")).to_be_visible()
+        expect(page.get_by_role("heading", name="Partitions are known only for embedded engines")).to_be_visible()
         expect(page.locator("main")).to_contain_text("record no keys")
         page = window.goto("/console/load/forecast")
         expect(page.get_by_role("region", name="Forecast against measurement")).to_contain_text("open_tasks")

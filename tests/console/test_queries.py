@@ -62,7 +62,7 @@ def test_a_misspelled_statement_is_an_error_and_not_a_change_to_confirm(engine: 
     page = window.goto("/console/data/partiql")
     page.get_by_label("Statement").fill('SELCT * FROM "orders"')
     page.get_by_role("button", name="Run").click()
-    expect(page.locator("#statement-error")).to_contain_text("starts with SELECT, INSERT, UPDATE or DELETE")
+    expect(page.locator("#statement-error")).to_contain_text("must start with SELECT, INSERT, UPDATE or DELETE")
     expect(page.get_by_role("button", name="Run and change data")).to_have_count(0)
 
 
@@ -83,7 +83,7 @@ def test_several_statements_run_as_a_transaction_or_a_batch(engine: Engine, visi
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_role("button", name="Run and change data").click()
     expect(page.get_by_role("alert")).to_contain_text("TransactionCanceledException")
-    page.get_by_label("Run several as").select_option("batch")
+    page.get_by_label("Execute as").select_option("batch")
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_role("button", name="Run and change data").click()
     expect(page.get_by_role("alert")).to_contain_text("Statement 2: DuplicateItem")
@@ -156,7 +156,7 @@ def test_a_read_only_console_refuses_statements_that_write(engine: Engine, visit
     page = window.goto("/console/data/partiql")
     page.get_by_label("Statement").fill("DELETE FROM \"orders\" WHERE customer = 'Ada' AND number = 1")
     page.get_by_role("button", name="Run").click()
-    expect(page.get_by_role("alert")).to_contain_text("the console is read-only: ExecuteStatement is refused")
+    expect(page.get_by_role("alert")).to_contain_text("the console is read-only: ExecuteStatement is not allowed")
     assert get(engine, "Ada", 1) is not None
 
 
@@ -217,11 +217,13 @@ def test_an_export_is_imported_again(engine: Engine, visit: Visit, tmp_path: Pat
     page.get_by_label("Items", exact=True).fill(lines)
     page.get_by_label("Format").select_option("json")
     page.get_by_role("button", name="Import").click()
-    expect(page.locator(".notice")).to_contain_text("0 items written. 8 skipped, because an item with the key exists.")
+    expect(page.locator(".notice")).to_contain_text(
+        "0 items written. 8 skipped, because an item with the same key exists."
+    )
     page.get_by_label("Items", exact=True).fill(lines + '{"customer": "key is missing"}')
     page.get_by_label("Replace existing items").check()
     page.get_by_role("button", name="Import").click()
-    expect(page.locator(".notice")).to_contain_text("8 items written. 1 refused:")
+    expect(page.locator(".notice")).to_contain_text("8 items written. 1 rejected:")
     expect(page.locator(".notice li")).to_contain_text("item 9: ")
     assert get(engine, "Ada Lovelace", 1000, "copies") == get(engine, "Ada Lovelace", 1000)
     page.get_by_label("Items", exact=True).fill('{"customer": "a", "number": 1}\n{')
@@ -285,7 +287,7 @@ def test_a_stream_that_the_database_does_not_serve_names_the_refused_operation(e
         client.get(console.url(base))
         response = client.get(f"{ORDERS}stream")
     assert response.status_code == 200
-    assert "The stream cannot be read: other engine refused DescribeStream (400)." in response.text
+    assert "The stream cannot be read: other engine rejected DescribeStream (400)." in response.text
     assert "Follow live" not in response.text
 
 
@@ -340,4 +342,4 @@ def test_a_table_of_100_000_items_opens_at_once(engine: Engine, visit: Visit) ->
         assert 0 < weight["paint_ms"] < 3000, path  # 60 to 150 ms on an idle machine
         assert weight["bytes"] < 100_000, path
     expect(window.page.get_by_role("heading", name="No match yet")).to_be_visible()
-    expect(window.page.locator("main")).to_contain_text("300 items that were read")
+    expect(window.page.locator("main")).to_contain_text("300 items read so far")

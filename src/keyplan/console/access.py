@@ -114,7 +114,7 @@ class Access:
         """
         if token is None and not is_loopback(host):
             raise ValueError(
-                f"every client that can reach {host} could try to open the console: choose a token and pass it in "
+                f"listening on {host} makes the console reachable from other machines: set a token in "
                 f"{TOKEN_VARIABLE}, or listen on 127.0.0.1"
             )
         if token is not None and len(token) < TOKEN_CHARACTERS:
@@ -146,7 +146,7 @@ class Access:
         """
         reason = self._cross_site_reason(request)
         if reason is not None:
-            return pages.error_page(request, 403, "This address is not the console's", reason)
+            return pages.error_page(request, 403, "The request was rejected", reason)
         if "token" in request.query_params and request.method == "GET":
             return self._exchange_token(request, pages)
         if _is_static(request) or self.is_admitted(request) or self.has_bearer_token(request):
@@ -155,8 +155,8 @@ class Access:
             request,
             401,
             "Open the console with its link",
-            "The session has expired, or it belongs to an earlier start of the console. Open the link with the token "
-            "that the console printed in its terminal.",
+            "The session has expired, or the console was restarted. Open the link with the token that the console "
+            "printed in its terminal.",
         )
 
     def _cross_site_reason(self, request: Request) -> str | None:
@@ -167,13 +167,13 @@ class Access:
             if reason is not None:
                 return reason
         elif not self._is_known_name(headers.get(b"host", b"").decode("latin-1")):
-            return "The Host header names neither an IP address nor a name of --allow-host."
+            return "The Host header is neither an IP address nor a name passed with --allow-host."
         if request.method in {"GET", "HEAD"}:
             return None
         origin = headers.get(b"origin", b"").partition(b"://")[2]
         site = request.headers.get("sec-fetch-site", "same-origin")
         if (origin and origin != headers.get(b"host")) or headers.get(b"origin") == b"null" or site != "same-origin":
-            return "The form was sent by a page of another site."
+            return "The form was submitted from another site."
         return None
 
     def _is_known_name(self, authority: str) -> bool:
@@ -195,8 +195,8 @@ class Access:
             return pages.error_page(
                 request,
                 401,
-                "This link is not valid any more",
-                "The token belongs to an earlier start of the console. Open the link that it printed last.",
+                "This link is no longer valid",
+                "The console was restarted with a new token. Open the link that it printed in its terminal.",
             )
         query = urlencode([pair for pair in parse_qsl(request.url.query) if pair[0] != "token"])
         response = RedirectResponse(request.url.path + (f"?{query}" if query else ""), 303)

@@ -160,7 +160,7 @@ class Frame:
         elif isinstance(error, ServiceError):
             status, title = (404, "Not found") if "NotFound" in code else (400, "The database rejected the request")
         else:
-            status, title = 500, "The database cannot be used"
+            status, title = 500, "The database request failed"
         return self.error_page(request, status, title, str(error), code)
 
     def error_page(self, request: Request, status: int, title: str, message: str, code: str = "") -> Response:
@@ -183,8 +183,8 @@ class Frame:
             return self.error_page(request, status, phrase, message)
 
         def on_failure(request: Request, error: Exception) -> Response:
-            message = f"{type(error).__name__}: {error}. The terminal of the console has the details."
-            return self.error_page(request, 500, "The console has failed", message)
+            message = f"{type(error).__name__}: {error}. The console's terminal shows the traceback."
+            return self.error_page(request, 500, "The console failed", message)
 
         return {HTTPException: on_http, Exception: on_failure}
 

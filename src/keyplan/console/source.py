@@ -212,7 +212,7 @@ class Source:
         """
         sent_request = dict(request)
         if self.read_only and not is_read(operation, sent_request):
-            raise AccessDeniedError(f"the console is read-only: {operation} is refused")
+            raise AccessDeniedError(f"the console is read-only: {operation} is not allowed")
         if operation in DATA_OPERATIONS:
             sent_request.setdefault("ReturnConsumedCapacity", "INDEXES")
         start = time.perf_counter()

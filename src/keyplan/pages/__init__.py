@@ -42,7 +42,7 @@ FLASH: Final = "keyplan_flash"
 _FLASH_CHARACTERS: Final = 400
 _YEAR_CACHE_CONTROL: Final = "public, max-age=31536000, immutable"
 SCRIPT_TEXTS: Final = (
-    "The server answered {status}.",
+    "The server returned status {status}.",
     "The server cannot be reached. Try again.",
 )
 """The English texts that keyplan.js shows. A Wording can translate them."""

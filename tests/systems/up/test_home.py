@@ -156,7 +156,7 @@ def test_load_on_a_remote_database_is_what_the_meter_of_the_systems_counts(
             window.check_layout()
             window.screenshot("console-load-of-a-url")
             page = window.goto("/console/designs/todo/load/partitions?span=1h")
-            expect(page.get_by_role("heading", name="Partitions are known for embedded engines only")).to_be_visible()
+            expect(page.get_by_role("heading", name="Partitions are known only for embedded engines")).to_be_visible()
             page = window.goto("/console/designs/todo/load/forecast?span=1h")
             expect(page.get_by_role("region", name="Forecast against measurement")).to_be_visible()
         windows.close()

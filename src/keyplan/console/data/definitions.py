@@ -107,7 +107,7 @@ def json_table(text: str) -> dict[str, Any]:
     except DocumentError as error:
         raise FieldError("json", str(error)) from None
     if not isinstance(request, dict) or not isinstance(request.get("TableName"), str):
-        raise FieldError("json", "expected a request of CreateTable with a TableName")
+        raise FieldError("json", "expected a CreateTable request with a TableName")
     return request
 
 
@@ -124,7 +124,7 @@ def change_of(facts: TableFacts, setting: str, posted: PostedForm) -> Change:
 def _ttl(facts: TableFacts, posted: PostedForm) -> Change:
     attribute = facts.ttl_attribute or posted["attribute"].strip()
     if not attribute:
-        raise FieldError("ttl", "enter the attribute with the time of expiry, in seconds of the epoch")
+        raise FieldError("ttl", "enter the attribute that contains the expiry time in epoch seconds")
     specification = {"Enabled": not facts.ttl_attribute, "AttributeName": attribute}
     message = f"Time to live is {'off' if facts.ttl_attribute else f'on: {attribute}'}."
     return "UpdateTimeToLive", {"TableName": facts.name, "TimeToLiveSpecification": specification}, message

@@ -136,7 +136,7 @@ def _parse(text: str) -> Any:
         return members_read
 
     def reject_constant(name: str) -> Any:
-        raise DocumentError(f"{name} is not a number that DynamoDB stores")
+        raise DocumentError(f"{name} is not a number that DynamoDB can store")
 
     try:
         return json.loads(
@@ -172,7 +172,7 @@ def _typed(value: Any, path: str) -> dict[str, Any]:
         return {"L": [_typed(member, f"{path}[{index}]") for index, member in enumerate(content)]}
     if type_code in SETS and isinstance(content, list) and all(isinstance(member, str) for member in content):
         return {type_code: [_bytes(member, path) if type_code == "BS" else str(member) for member in content]}
-    raise DocumentError(f"{path}: the value does not fit type {type_code}")
+    raise DocumentError(f"{path}: the value does not match type {type_code}")
 
 
 def _bytes(text: str, path: str) -> bytes:
@@ -308,7 +308,7 @@ def decoded_key(text: str) -> Item:
     try:
         decoded = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
     except (binascii.Error, ValueError):
-        raise DocumentError("the key in the address is damaged") from None
+        raise DocumentError("the key in the URL is not valid") from None
     return read_typed(decoded)
 
 

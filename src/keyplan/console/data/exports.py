@@ -40,7 +40,7 @@ def routes(console: Frame) -> list[Route]:
         export_format = request.query_params.get("format", "json")
         if export_format not in _TYPES:
             return console.error_page(
-                request, 400, "Bad Request", f"unknown format {export_format!r}: json, jsonl or csv"
+                request, 400, "Bad Request", f"unknown format {export_format!r}: expected json, jsonl or csv"
             )
         all_pages = request.query_params.get("pages") == "all"
         try:

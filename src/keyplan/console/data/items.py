@@ -147,7 +147,7 @@ class _ItemPages:
         try:
             key = decoded_key(request.query_params.get("key", ""))
         except DocumentError as error:
-            return self._console.error_page(request, 400, "This address names no item", str(error))
+            return self._console.error_page(request, 400, "The URL does not identify an item", str(error))
         item = get(self._source, facts, key)
         if request.method == "POST" and item is not None:
             return self._save(request, facts, key, item)
@@ -161,7 +161,9 @@ class _ItemPages:
             new_item = _posted_item(posted, draft, item)
             for name in facts.keys.names:
                 if not is_same(new_item.setdefault(name, key[name]), key[name]):
-                    raise DocumentError(f"{name}: a key cannot change; create a copy of the item with another key")
+                    raise DocumentError(
+                        f"{name}: a key attribute cannot change; create a copy of the item with another key"
+                    )
         except DocumentError as error:
             draft.error = str(error)
             return self._editor(request, facts, key, item, draft, 400)
@@ -257,7 +259,7 @@ class _ItemPages:
             }
             self._source.call("PutItem", put_request)
         except ConditionalCheckFailedError:
-            draft.error = "An item with this key exists. Open it to change it, or enter another key."
+            draft.error = "An item with this key already exists. Open it to change it, or enter another key."
             draft.existing = encoded_key({name: item[name] for name in facts.keys.names})
             return self._new_page(request, facts, draft, 409)
         except DocumentError as error:
@@ -281,7 +283,7 @@ class _ItemPages:
             except DocumentError as error:
                 draft.key_errors[f"key_{name}"] = str(error).removeprefix(f"{name}: ")
         if draft.key_errors:
-            raise DocumentError("The key is not complete.")
+            raise DocumentError("The key is incomplete.")
         return key
 
     def _new_page(self, request: Request, facts: TableFacts, draft: Draft, status: int = 200) -> Response:
@@ -304,11 +306,11 @@ class _ItemPages:
         table = request.url.path.removesuffix("delete-items")
         selected_keys = list(dict.fromkeys(posted.all("key")))[:_MAX_DELETED]
         if not selected_keys:
-            return redirect(table, "Choose the items to delete first.")
+            return redirect(table, "Select the items to delete first.")
         try:
             keys = [decoded_key(text) for text in selected_keys]
         except DocumentError as error:
-            return self._console.error_page(request, 400, "This address names no item", str(error))
+            return self._console.error_page(request, 400, "The URL does not identify an item", str(error))
         if posted["confirmed"] != "yes":
             return self._console.render(
                 request,
@@ -316,7 +318,7 @@ class _ItemPages:
                 facts=facts,
                 tab="items",
                 heading="Delete this item?" if len(keys) == 1 else f"Delete {len(keys)} items?",
-                consequence="Deleted items cannot be restored, except from a backup.",
+                consequence="Deleted items can be restored only from a backup.",
                 subjects=[" / ".join(cell(value).text for value in key.values()) for key in keys],
                 action=request.url.path,
                 hidden=[("key", text) for text in selected_keys],

@@ -173,7 +173,9 @@ def _request(text: str, parameters: str, mode: str) -> tuple[str, dict[str, Any]
         raise FieldError("statement", "Enter a statement.")
     if len(statements) > 1:
         if parameters.strip():
-            raise FieldError("parameters", "Parameters need a single statement. Write values as literals instead.")
+            raise FieldError(
+                "parameters", "Parameters are supported only for a single statement. Write values as literals instead."
+            )
         for statement in statements:
             _check_start(statement)
         operation, member = _MULTIPLE[mode]
@@ -194,4 +196,6 @@ def _check_start(statement: str) -> None:
     match = re.match(r"\w*", statement)
     if match is None or match[0].upper() not in _KEYWORDS:
         first_word = statement.split(maxsplit=1)[0][:40]
-        raise FieldError("statement", f"A statement starts with SELECT, INSERT, UPDATE or DELETE, got {first_word!r}.")
+        raise FieldError(
+            "statement", f"A statement must start with SELECT, INSERT, UPDATE or DELETE, got {first_word!r}."
+        )

@@ -177,7 +177,7 @@ class Search:
         if self.is_query:
             request["KeyConditionExpression"] = self._key_condition(facts, keys, names, values)
         elif self.sk:
-            raise SearchError("pk", f"enter a value of the partition key {keys.pk}: a query needs it")
+            raise SearchError("pk", f"enter a value for the partition key {keys.pk}: a query requires it")
         if self.filters:
             request["FilterExpression"] = " AND ".join(
                 _condition(attribute_filter, names, values) for attribute_filter in self.filters
@@ -321,7 +321,7 @@ def _condition(attribute_filter: AttributeFilter, names: _Names, values: _Values
             return f"{path} IN ({', '.join(values.add(part) for part in parts)})"
         if len(parts) != 2:
             raise SearchError(
-                "f_value", f"{attribute_filter.attribute}: enter the lowest and highest value, with a comma between"
+                "f_value", f"{attribute_filter.attribute}: enter the lowest and the highest value, separated by a comma"
             )
         return f"{path} BETWEEN {values.add(parts[0])} AND {values.add(parts[1])}"
     value = values.add(_filter_value(attribute_filter, attribute_filter.value))

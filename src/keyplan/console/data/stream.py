@@ -41,8 +41,8 @@ def routes(console: Frame) -> list[Route]:
         except ServiceError as error:  # other makers' engines may have no streams
             detail, operation = error_text(error), receipts_of_page()[-1].operation
             failure = (
-                f"The stream cannot be read: {source.name} refused {operation} ({detail}). The table has a stream, but "
-                "its records are not available here."
+                f"The stream cannot be read: {source.name} rejected {operation} ({detail}). The table has a stream, "
+                "but its records are not available here."
             )
         return console.render(
             request,

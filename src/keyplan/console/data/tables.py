@@ -155,7 +155,7 @@ class _TablePages:
                 facts=facts,
                 tab="about",
                 heading=f"Delete backup {posted['name']}?",
-                consequence="The table stays as it is. It can no longer be restored from this backup.",
+                consequence="The table does not change, but can no longer be restored from this backup.",
                 subjects=[],
                 action=request.url.path,
                 hidden=[("arn", posted["arn"]), ("name", posted["name"])],
@@ -192,7 +192,7 @@ class _TablePages:
                 "UpdateTimeToLive",
                 {"TableName": table_request["TableName"], "TimeToLiveSpecification": ttl},
             )
-            created += "".join(f" Time to live is off: {text}" for text in failed_operations.values())
+            created += "".join(f" Time to live could not be turned on: {text}" for text in failed_operations.values())
         path = request.url.path.removesuffix("create")
         return redirect(f"{path}tables/{table_request['TableName']}/about", created)
 
@@ -223,8 +223,8 @@ class _TablePages:
             facts.name,
             act,
             heading=f"Delete table {facts.name}?",
-            consequence=f"The table, about {facts.keys.items:,} items ({size_text(facts.keys.size)}) and its indexes "
-            "are deleted. They cannot be restored, except from a backup.",
+            consequence=f"Deletes the table with about {facts.keys.items:,} items ({size_text(facts.keys.size)}) and "
+            "its indexes. They can be restored only from a backup.",
             button="Delete table",
         )
 
@@ -237,7 +237,7 @@ class _TablePages:
 
         def act() -> Response:
             deleted, is_empty = _delete_items(self._source, facts)
-            outcome = "The table is empty." if is_empty else "More items are left: empty the table again."
+            outcome = "The table is empty." if is_empty else "Items remain: delete all items again."
             return redirect(request.url.path.removesuffix("empty"), f"{deleted:,} items deleted. {outcome}")
 
         return self._confirm(
@@ -247,7 +247,7 @@ class _TablePages:
             act,
             heading=f"Delete all items of {facts.name}?",
             consequence=f"Reads the table and deletes its items, at most {_MAX_DELETED:,} at once; each deletion "
-            "consumes write capacity. The table, its indexes and settings stay.",
+            "consumes write capacity. The table, its indexes and its settings are kept.",
             button="Delete all items",
         )
 
@@ -269,7 +269,7 @@ class _TablePages:
             index,
             act,
             heading=f"Delete index {index}?",
-            consequence="Requests that read the index fail from now on. Items stay in the table.",
+            consequence="Requests that read the index will fail. The items stay in the table.",
             button="Delete index",
         )
 
@@ -323,7 +323,7 @@ def _restore_time(text: str) -> dict[str, Any]:
     try:
         return {"RestoreDateTime": utc(text).timestamp()} if text.strip() else {"UseLatestRestorableTime": True}
     except ValueError:
-        raise FieldError("restore", f"expected a time in UTC such as 2026-01-31T09:30:00, got {text!r}") from None
+        raise FieldError("restore", f"expected a UTC time such as 2026-01-31T09:30:00, got {text!r}") from None
 
 
 def _delete_items(source: Source, facts: TableFacts) -> tuple[int, bool]:

@@ -195,7 +195,7 @@ class _Pages:
             count = results.sample().store(results.design, results.source)
             return redirect(back, f"{count:,} items were written.")
         connection_of(results.source, b"").create_tables(*results.design.tables)
-        return redirect(back, "The tables exist now.")
+        return redirect(back, "The tables have been created.")
 
     def _results(self) -> DesignResults:
         if self._design_results is None:
@@ -217,7 +217,7 @@ class _Pages:
         results = self._results()
         pattern = results.pattern(request.path_params["name"])
         if pattern is None:
-            raise HTTPException(404, f"{results.design.name} has no pattern of this name.")
+            raise HTTPException(404, f"{results.design.name} has no pattern with this name.")
         parameters = forms.parameters_of(pattern)
         fields: dict[str, str] = dict(
             posted_form(request).items() if request.method == "POST" else request.query_params
@@ -378,7 +378,7 @@ def _table(design: Design, name: str) -> Table:
     for table in design.tables:
         if table.name == name:
             return table
-    raise HTTPException(404, "The design has no table of this name.")
+    raise HTTPException(404, "The design has no table with this name.")
 
 
 def _index(table: Table, name: str) -> Index | None:
@@ -387,7 +387,7 @@ def _index(table: Table, name: str) -> Index | None:
         return None
     index = table.schema.index(name)
     if index is None:
-        raise HTTPException(404, "The table has no index of this name.")
+        raise HTTPException(404, "The table has no index with this name.")
     return index
 
 
@@ -411,4 +411,4 @@ def _start_key(text: str) -> dict[str, Any]:
             for name, value in json.loads(text).items()
         }
     except (ValueError, AttributeError):
-        raise HTTPException(400, "The start of the page is not a key.") from None
+        raise HTTPException(400, "The start key in the URL is not valid.") from None

@@ -97,7 +97,7 @@
         const body = new URLSearchParams({ iterators, csrf: document.querySelector('meta[name="csrf"]').content });
         const response = await fetch(tail.dataset.tail, { method: "POST", body, headers: { Accept: "application/json" } });
         const answer = await response.json();
-        if (!response.ok) throw new Error(answer.error?.message ?? `The server answered ${response.status}.`);
+        if (!response.ok) throw new Error(answer.error?.message ?? `The server returned status ${response.status}.`);
         iterators = JSON.stringify(answer.iterators);
         if (answer.count) {
           records.insertAdjacentHTML("afterbegin", answer.html);

@@ -167,7 +167,7 @@
         bar.max = now.total || 1;
         bar.value = now.completed;
       } catch {
-        progress.querySelector("[data-activity]").textContent = "The console does not answer.";
+        progress.querySelector("[data-activity]").textContent = "The console cannot be reached.";
       }
       setTimeout(look, 400);
     };

@@ -20,7 +20,7 @@
     if (!response.ok) {
       on = false;
       show();
-      keyplan.toast("The console does not answer. Live figures have stopped.");
+      keyplan.toast("The console cannot be reached. Live updates have stopped.");
       return;
     }
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("load-live");

@@ -12,7 +12,7 @@
   // Error of a request: `status`, `code` and a message for the person.
   class RequestError extends Error {
     constructor(status, body) {
-      super(body?.error?.message ?? keyplan.word("The server answered {status}.").replace("{status}", status));
+      super(body?.error?.message ?? keyplan.word("The server returned status {status}.").replace("{status}", status));
       this.status = status;
       this.code = body?.error?.code ?? "";
       this.details = body?.error?.details;
