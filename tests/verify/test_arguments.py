@@ -268,7 +268,7 @@ def test_a_write_without_matching_items_states_the_condition_and_a_fix() -> None
     pattern = result(verify(Design("bills", (bills,))), "send")
     assert pattern.problems[0].text == (
         "NothingFitsError: no arguments of send match the generated items ((F.state == 'draft') &"
-        " (F.id == text) & (F.id == 'none') is true for none); add a matching item as an example of its model:"
+        " (F.id == text) & (F.id == 'none') is false for all of them); add a matching item as an example of its model:"
         ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
     )
 

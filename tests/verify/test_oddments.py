@@ -33,5 +33,6 @@ def test_a_transaction_on_a_table_of_another_module_names_the_import() -> None:
     elsewhere = Design("elsewhere", (), DESIGN.transactions)
     (result,) = verify(elsewhere, items=50).patterns
     assert (
-        result.problems[0].text == f"table {table.name} is not of this design: import it into the module of elsewhere"
+        result.problems[0].text
+        == f"table {table.name} does not belong to this design: import it into the module of elsewhere"
     )

@@ -102,7 +102,7 @@ def test_an_equality_on_a_key_prefix_returns_nothing_and_is_reported(todo: Verif
 
 def test_a_between_that_loses_the_last_day_is_reported(todo: VerificationReport) -> None:
     (problem,) = texts(todo, "tasks_by_date_range", "wrong")
-    assert "due_date from " in problem
+    assert "due_date between " in problem
     assert "all items with the last due_date of the range are missing" in problem
 
 
@@ -127,7 +127,7 @@ def test_a_scan_is_judged_by_the_declared_numbers_and_not_by_the_generated_ones(
     (problem,) = texts(todo, "count_by_status", "claim")
     assert "73,242.5 RCU at the declared numbers" in problem
     assert any(
-        judged.standing == "fails" and "572 requests of 1 MB" in judged.reason
+        judged.standing == "fails" and "572 sequential requests of 1 MB" in judged.reason
         for judged in todo.claims
         if "single-digit" in judged.claim.text
     )

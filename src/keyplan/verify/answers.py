@@ -60,12 +60,13 @@ class KeyTest:
     def text(self, arguments: Arguments) -> str:
         """Return a description of the comparison that contains the argument values of a call."""
         if self.op == "between":
-            return f"{self.field} from {_value(self.low, arguments)!r} to {_value(self.high, arguments)!r}"
-        op = {"=": "=", "reads": "=", "begins_with": "beginning with"}.get(self.op, self.op)
+            return f"{self.field} between {_value(self.low, arguments)!r} and {_value(self.high, arguments)!r}"
         value = _value(self.low, arguments)
+        if self.op == "begins_with":
+            return f"begins_with({self.field}, {value!r})"
         if isinstance(self.low, Each):
-            return f"{self.field} one of {', '.join(map(repr, value))}"
-        return f"{self.field} {op} {value!r}"
+            return f"{self.field} in ({', '.join(map(repr, value))})"
+        return f"{self.field} {'=' if self.op == 'reads' else self.op} {value!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +159,7 @@ class ReadMeaning:
 
     def text(self, arguments: Arguments) -> str:
         """Return a description of the key condition that contains the argument values of a call."""
-        return " and ".join(key_test.text(arguments) for key_test in self.key_tests) or "of that kind"
+        return " and ".join(key_test.text(arguments) for key_test in self.key_tests) or "the pattern"
 
 
 @lru_cache(maxsize=4096)
@@ -285,7 +286,7 @@ def _text_key_tests(plan: Plan, terms: KeyCondition) -> tuple[list[KeyTest], lis
 
 def _align_key(plan: Plan, key_value: KeyValue) -> list[AlignedPart] | None:
     bound = next((bound for spec in plan.entities if (bound := spec.key_in(plan.index)) is not None), None)
-    assert bound is not None, "a plan with a key has an entity there"
+    assert bound is not None, "a plan with a key condition has an entity with this key"
     part = next(part for part in bound.attributes if part.attribute == key_value.attribute)
     return None if part.template is None else align(part.template, key_value)
 
@@ -390,7 +391,7 @@ def difference(
         return None  # a count of a literal table counts the items of all entities
     text = meaning.text(arguments)
     if isinstance(result, int):
-        return None if result == len(expected) else f"counts {result}, {len(expected)} have {text}"
+        return None if result == len(expected) else f"counts {result}, but {len(expected)} items match {text}"
     returned = entities_in(result)
     return next(_differences(meaning, text, expected, returned, arguments), None) or _out_of_order(
         pattern, expected, returned
@@ -412,11 +413,11 @@ def _differences(
     ]
     if len(returned) < expected_count:
         cause = _common_cause(meaning, missing_items, arguments)
-        yield f"returns {len(returned)} items, {len(expected)} have {text}{cause}"
+        yield f"returns {len(returned)} items, but {len(expected)} match {text}{cause}"
     if len(by_position) < len(returned):
         yield f"returns {len(returned) - len(by_position)} items twice"
     if unexpected:
-        yield f"returns {_item_names(plan, unexpected)}, which does not have {text}"
+        yield f"returns {_item_names(plan, unexpected)}, which does not match {text}"
     if plan.view is not None:
         for position, entity in by_position.items():
             if position in expected_by_position and any(

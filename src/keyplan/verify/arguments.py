@@ -297,7 +297,7 @@ def _is_parameter_member(source: Source) -> bool:
 def _no_match_error(pattern: Pattern[..., Any], step: TransactionStep | None) -> NothingFitsError:
     """Return the error to raise if no arguments fit a pattern or one of its transaction steps."""
     plan = pattern.plan if step is None else step.call.pattern.plan
-    reason = "" if plan.condition is None else f" ({condition_text(plan.condition)} is true for none)"
+    reason = "" if plan.condition is None else f" ({condition_text(plan.condition)} is false for all of them)"
     subject = pattern.name
     if step is not None and isinstance(pattern, Transaction):
         number = pattern.steps.index(step) + 1

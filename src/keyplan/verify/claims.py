@@ -94,7 +94,7 @@ def _within(value: float, claimed: ClaimedUnits) -> bool:
 
 def _judge_speed(claim: Claim, pages: float, assumed: Sequence[str]) -> ClaimResult:
     if pages > 1:
-        reason = f"at the declared numbers a call is {pages:,.0f} requests of 1 MB, one after the other"
+        reason = f"at the declared numbers, a call sends {pages:,.0f} sequential requests of 1 MB each"
         if assumed:
             return ClaimResult(claim, "unproved", _assuming(reason, assumed))
         return ClaimResult(claim, "fails", reason)
@@ -135,7 +135,11 @@ def judge_design_claim(
 def _judge_million(claim: Claim, match: re.Match[str], _month: Estimate, book: PriceBook) -> ClaimResult:
     reads = match["operation"].lower().startswith("read")
     price = book["read_unit" if reads else "write_unit"] * 1e6
-    unit = "reads of up to 4 KB, strongly consistent, half of it eventually" if reads else "writes of up to 1 KB"
+    unit = (
+        "strongly consistent reads of up to 4 KB, half of this if eventually consistent"
+        if reads
+        else "writes of up to 1 KB"
+    )
     claimed = _number(match["price"])
     fits = abs(claimed - price) < _TOLERANCE / 10 or (reads and abs(claimed - price / 2) < _TOLERANCE / 10)
     reason = f"${price:g} per million {unit} ({book.region}, prices of {book.dated})"
@@ -145,9 +149,9 @@ def _judge_million(claim: Claim, match: re.Match[str], _month: Estimate, book: P
 def _judge_month(claim: Claim, match: re.Match[str], month: Estimate, book: PriceBook) -> ClaimResult:
     claimed = _number(match["price"])
     fits = month.total < claimed if match["under"] else abs(month.total - claimed) < _TOLERANCE
-    reason = f"${month.total:,.2f} a month at the declared rates and numbers ({book.region}, prices of {book.dated})"
+    reason = f"${month.total:,.2f} per month at the declared rates and numbers ({book.region}, prices of {book.dated})"
     if fits and month.guesses:
-        return ClaimResult(claim, "unproved", f"{reason}, and not every rate and number is declared")
+        return ClaimResult(claim, "unproved", f"{reason}, but some rates and numbers are not declared")
     assumed = undeclared_numbers(month.guesses)
     if assumed and not fits:
         return ClaimResult(claim, "unproved", _assuming(reason, assumed))

@@ -78,7 +78,9 @@ class EntityGenerator:
                 self._keys.add(key)
                 return entity
             reason = None
-        reason_text = "its fields have too few declared values for that many keys" if reason is None else str(reason)
+        reason_text = (
+            "its fields have too few declared values for so many unique keys" if reason is None else str(reason)
+        )
         raise SampleError(f"{self.spec.name} number {number + 1} cannot be generated: {reason_text}")
 
     def value(self, name: str) -> Any:

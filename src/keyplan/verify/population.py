@@ -228,7 +228,7 @@ class Keys:
             entity = self._draw(number)
             if tuple(entity.values()) not in self._drawn_keys:
                 break
-        assert entity is not None, "it was known, or drawn"
+        assert entity is not None, "the entity exists or has just been drawn"
         self._drawn_keys.add(tuple(entity.values()))
         self._by_number[number] = entity
         return entity
@@ -374,7 +374,7 @@ def align(template: BoundTemplate, key_value: KeyValue) -> list[AlignedPart] | N
 
     Return each field with the corresponding part of the text, or None if no key of the entity can start with the text.
     """
-    assert key_value.template is not None, "written texts are templates"
+    assert key_value.template is not None, "a key given as text has a template"
     return _Alignment(template.parts, key_value.template.parts, key_value).pairs()
 
 

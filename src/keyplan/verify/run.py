@@ -253,7 +253,7 @@ def _notes(loaded: LoadedTables) -> Iterator[str]:
             if declared is None:
                 yield f"the number of {name} is not declared: {count:,} were generated"
             elif count < declared:
-                yield f"{count:,} of the declared {declared:,} {name} were generated; partitions keep their size"
+                yield f"{count:,} of the declared {declared:,} {name} were generated, in partitions of declared size"
 
 
 @dataclass
@@ -358,7 +358,7 @@ class _Run:
         return (
             "cannot be created"
             if is_declared
-            else f"is not of this design: import it into the module of {self.design.name}"
+            else f"does not belong to this design: import it into the module of {self.design.name}"
         )
 
     def _call(self, pattern: Pattern[..., Any]) -> _CallResult:
@@ -425,7 +425,7 @@ class _Run:
             return []
         counts = ", ".join(f"{count:,} {name}" for name, count in stored.items())
         reads = [f"{key_test.field} = {key_test.low!r}" for key_test in meaning.key_tests if key_test.op == "reads"]
-        reason = f": no key can be like {meaning.unmatched_texts[0]!r}" if meaning.unmatched_texts else ""
+        reason = f": no key can match {meaning.unmatched_texts[0]!r}" if meaning.unmatched_texts else ""
         reason = reason or (f": none has {' and '.join(reads)}" if reads else "")
         return [Discrepancy("wrong", f"returned no items in {calls} calls for stored items ({counts}){reason}")]
 

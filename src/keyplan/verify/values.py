@@ -271,9 +271,7 @@ class TypeGenerators:
         try:
             holder = _holder(kind, marks)
         except Exception as error:  # pydantic may raise any exception for a foreign type
-            raise SampleError(
-                f"{getattr(kind, '__name__', kind)} is not a type that values can be generated for"
-            ) from error
+            raise SampleError(f"no values can be generated for the type {getattr(kind, '__name__', kind)}") from error
         factory = self._factory.create_factory(
             holder,
             __random__=self._chance,
@@ -506,7 +504,7 @@ class ValueGenerator:
             value = self.field(model, name)
             if value not in pool and fits(value):
                 return value
-        raise SampleError(f"{model.__name__}.{name} has only {len(pool)} different values, and more are needed")
+        raise SampleError(f"{model.__name__}.{name} has only {len(pool)} different values, but more are required")
 
     def model(self, model: type[BaseModel], fields: Mapping[str, Any]) -> BaseModel:
         """Return an object of a model with the given field values. If the model has examples, the other values come
