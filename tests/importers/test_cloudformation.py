@@ -143,7 +143,7 @@ def test_a_table_with_a_true_condition_is_imported() -> None:
 def test_global_settings_of_simple_tables_are_noted(shared: Any, gaps: int) -> None:
     simple = {"Type": "AWS::Serverless::SimpleTable"}
     source = imported({"Globals": shared, "Resources": {"A": simple}})
-    assert source.gaps == ("Globals.SimpleTable: how tables are encrypted is not part of a design",) * gaps
+    assert source.gaps == ("Globals.SimpleTable: encryption is not part of a design",) * gaps
 
 
 def test_auto_scaling_and_loops_are_noted() -> None:
@@ -282,7 +282,7 @@ def test_an_invalid_resource_is_rejected() -> None:
 def test_a_table_with_an_undecided_condition_is_rejected() -> None:
     resource = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Open"}
     conditions = {"Open": {"Fn::Equals": [{"Ref": "AWS::Region"}, "eu-west-1"]}}
-    with pytest.raises(ImportSourceError, match=r"Resources\.A: the condition Open cannot be decided: AWS::Region"):
+    with pytest.raises(ImportSourceError, match=r"Resources\.A: the condition Open cannot be evaluated: AWS::Region"):
         imported({"Conditions": conditions, "Resources": {"A": resource}})
 
 
@@ -301,7 +301,7 @@ def test_a_global_table_is_imported_as_its_first_replica() -> None:
     scaled = "WriteProvisionedThroughputSettings.WriteCapacityAutoScalingSettings.MinCapacity"
     assert source_table.gaps == (
         "Replicas[0].Tags: it is not part of a design",
-        "Replicas: a design is of one region, here the stack's region; omitted are eu-west-1",
+        "Replicas: a design covers one region, here the stack's region; omitted: eu-west-1",
         f"{scaled}: capacity scales automatically; the initial capacity is imported",
         f"{scaled}: capacity scales automatically; the initial capacity is imported",
     )
@@ -375,7 +375,7 @@ def test_maximum_on_demand_throughput_is_noted_everywhere() -> None:
 def test_other_regions_are_noted() -> None:
     replicas = [{"Region": name} for name in ("eu-west-1", "eu-west-2", "us-east-1")]
     assert table({**TABLE, "Replicas": replicas}, "AWS::DynamoDB::GlobalTable").gaps == (
-        "Replicas: a design is of one region, here eu-west-1; omitted are eu-west-2, us-east-1",
+        "Replicas: a design covers one region, here eu-west-1; omitted: eu-west-2, us-east-1",
     )
     assert table({**TABLE, "Replicas": replicas[:1]}, "AWS::DynamoDB::GlobalTable").gaps == ()
 

@@ -289,7 +289,7 @@ def test_a_prefix_is_added_to_names(database: str) -> None:
 
 
 def test_an_endpoint_without_tables_and_a_missing_table_are_rejected(database: str) -> None:
-    with pytest.raises(KeyplanError, match="no table exists there"):
+    with pytest.raises(KeyplanError, match="no tables found"):
         fetch_descriptions(f"{database}?table_prefix=none-", [])
     with pytest.raises(KeyplanError, match="Table: absent not found"):
         fetch_descriptions(database, ["absent"])

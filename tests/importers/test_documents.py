@@ -65,7 +65,7 @@ def test_short_forms_of_functions_equal_the_full_ones() -> None:
         ('{"a": }', "t is not JSON: Expecting value (line 1, column 7)"),
         ("a: [1", "t is not YAML: expected ',' or ']', but got '<stream end>' (line 1, column 6)"),
         ("a: 1\na: 2", "t is not YAML: duplicate key 'a' (line 2, column 1)"),
-        ("? [a]\n: 1", "t is not YAML: a key is not a text (line 1, column 3)"),
+        ("? [a]\n: 1", "t is not YAML: a mapping key is not a scalar (line 1, column 3)"),
         ("a: !!python/name:os.system", "t is not YAML: could not determine a constructor for the tag"),
         ("a: *b", "t is not YAML: found undefined alias 'b' (line 1, column 4)"),
         ("a: !!int x", "t is not YAML: invalid literal"),

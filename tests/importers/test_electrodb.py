@@ -106,7 +106,7 @@ def test_labels_and_paddings_of_attributes_are_part_of_keys() -> None:
     source = imported(schema(attributes, by={"pk": {**PK, "field": "x", "composite": ["unit"]}, "index": "by"}))
     assert only(source).entities[0].templates["pk"] == "$mallstoredirectory#m_{mall:lower}"
     assert only(source).entities[0].templates["x"] == "$mallstoredirectory$mallstore_2#unit_{unit:06d}"
-    assert "MallStore.mall: padding: key templates do not pad texts" in only(source).gaps
+    assert "MallStore.mall: padding: key templates do not pad strings" in only(source).gaps
 
 
 def test_an_attribute_that_is_the_whole_key_stays_a_field() -> None:
@@ -127,7 +127,10 @@ def test_a_single_number_is_a_number_in_the_key() -> None:
 def test_a_key_of_an_unsupported_type_is_a_plain_field() -> None:
     attributes = {**ATTRIBUTES, "open": {"type": "boolean"}}
     table = only(imported(schema(attributes, by={"pk": {"field": "gpk", "composite": ["open"]}, "index": "by"})))
-    assert "MallStore: gpk is a plain field: its key has open, which is neither text nor a number" in table.gaps
+    assert (
+        "MallStore: gpk is imported as a plain field: its key contains open, which is neither a string nor a number"
+        in table.gaps
+    )
     assert "gpk" not in table.entities[0].templates
 
 
@@ -184,7 +187,7 @@ def test_the_table_is_named_by_the_option_the_schema_or_the_service() -> None:
     assert only(unnamed).name == "MallStoreDirectory"
     assert unnamed.gaps == (
         (
-            "the schemas do not name the table: it is named MallStoreDirectory after the service; set another name with"
+            "the schemas do not name the table: the service name MallStoreDirectory is used; set another name with"
             " --table NAME"
         ),
     )

@@ -65,7 +65,7 @@ def test_settings_that_a_consumer_does_not_have_are_noted() -> None:
     assert result.gaps == (
         "ParallelizationFactor: a runner handles the batches of one shard in sequence",
         "Novelty: unknown member",
-        "Enabled: it is false, so the function receives no changes until it is enabled",
+        "Enabled is false: the function receives no changes until the mapping is enabled",
     )
 
 
@@ -94,7 +94,7 @@ def test_filters_by_event_determine_the_accepted_changes(pattern: Any, events: t
     (result,) = source(table, M=mapping(FilterCriteria={"Filters": [{"Pattern": text}]})).tables[0].consumers
     assert result.events == events
     assert (result.gaps == ()) is is_whole
-    assert is_whole or f"FilterCriteria {text}: write the rest of it as filter=" in result.gaps[0]
+    assert is_whole or f"FilterCriteria {text}: add the remaining conditions with filter=" in result.gaps[0]
 
 
 def test_filters_are_alternatives() -> None:

@@ -245,7 +245,7 @@ def test_missing_information_of_a_table_without_facets_is_noted() -> None:
     items = [{"PK": {"S": "USER#1"}, "SK": {"S": sort}} for sort in ("PROFILE", "ORDER#1", "ORDER#2")]
     assert table(NonKeyAttributes=[attribute("x")], TableData=items).guesses == (
         "no facets: 2 entities are guessed from the keys of 3 sample items",
-        "attribute 'x' is in no sample item, and is omitted",
+        "attribute 'x' is omitted because no sample item has it",
     )
     assert table(TableData=items[1:]).guesses == ()
 

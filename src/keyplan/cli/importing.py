@@ -111,7 +111,7 @@ def _documents(files: Sequence[str]) -> list[Document]:
     from keyplan.importers.documents import documents  # noqa: PLC0415 - as above
 
     if not files:
-        raise KeyplanError("name a file, or - for standard input")
+        raise KeyplanError("missing argument: pass a file name, or - for standard input")
     return [document for name in files for document in documents(_display_name(name), _text(name))]
 
 
@@ -153,7 +153,7 @@ def _write(name: str, import_source: Callable[[], ImportSource], output: Path | 
     except KeyplanError as error:
         raise refusal(f"keyplan import {name}: {error}") from None
     except RecursionError:
-        raise refusal(f"keyplan import {name}: a table is nested too deeply to be read") from None
+        raise refusal(f"keyplan import {name}: a table definition is nested too deeply") from None
     table_notes = (f"{table.name}: {note}" for table in source.tables for note in _notes(table))
     for gap in (*source.gaps, *table_notes):
         typer.echo(f"keyplan import {name}: {gap}", err=True)

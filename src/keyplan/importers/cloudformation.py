@@ -84,7 +84,7 @@ def _replica_gaps(resource: Node, replicas: list[Node]) -> Iterator[str]:
                 if member not in _REPLICA_INDEX_MEMBERS:
                     yield f"Replicas[0].GlobalSecondaryIndexes[{number}].{member}: it is not part of a design"
     if len(replicas) > 1:
-        yield f"Replicas: a design is of one region, here {_region(replicas[0])}; omitted are " + ", ".join(
+        yield f"Replicas: a design covers one region, here {_region(replicas[0])}; omitted: " + ", ".join(
             map(_region, replicas[1:])
         )
 
@@ -225,7 +225,7 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
     """Yield the logical ID and the table of each table resource."""
     globals_section = document.member("Globals")
     if isinstance(globals_section, Mapping) and "SimpleTable" in globals_section:
-        gaps.append("Globals.SimpleTable: how tables are encrypted is not part of a design")
+        gaps.append("Globals.SimpleTable: encryption is not part of a design")
     for logical_id, resource in document.member("Resources").items():
         path = f"{document.name}: Resources.{logical_id}"
         if str(logical_id).startswith("Fn::"):

@@ -146,7 +146,7 @@ def fetch_descriptions(url: str, names: Sequence[str]) -> list[Document]:
         send_request = _with_import_errors(url, connection.transport.call, is_remote=not target.is_embedded)
         requested = [target.prefix + name for name in names] or list(_names(send_request, target.prefix))
         if not requested:
-            raise ImportSourceError(f"--from {url}: no table exists there")
+            raise ImportSourceError(f"--from {url}: no tables found")
         database_name = (
             Path(target.path).name if target.path is not None else target.endpoint or f"aws://{target.region}"
         )
@@ -158,7 +158,7 @@ def _check_file(url: str, path: Path) -> None:
     if not path.is_file():
         raise ImportSourceError(f"--from {url}: file not found")
     if not path.stat().st_size:
-        raise ImportSourceError(f"--from {url}: no table exists there")
+        raise ImportSourceError(f"--from {url}: no tables found")
 
 
 def _with_import_errors(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_remote: bool) -> SendRequest:

@@ -110,8 +110,7 @@ def _schema(node: Node, table: str | None, gaps: list[str]) -> _Schema:
     )
     if table_name is None:
         gaps.append(
-            f"the schemas do not name the table: it is named {service} after the service; set another name with"
-            " --table NAME"
+            f"the schemas do not name the table: the service name {service} is used; set another name with --table NAME"
         )
     node = Node(node.value, f"{node.path.partition(':')[0]}: entity {entity}")
     return _Schema(
@@ -131,7 +130,7 @@ def _table(name: str, schemas: Sequence[_Schema]) -> SourceTable:
     for schema in schemas:
         if _primary_key(schema) != key:
             raise schema.node.fail(
-                f"its primary key is {_primary_key(schema)}, and that of {schemas[0].entity} is {key}"
+                f"its primary key is {_primary_key(schema)}, but that of {schemas[0].entity} is {key}"
             )
         entities.append(_EntityReader(schema, types, gaps).entity())
         for pattern in _patterns(schema):
@@ -161,7 +160,7 @@ def _primary_key(schema: _Schema) -> tuple[str, ...]:
     for pattern in _patterns(schema):
         if not _index_name(pattern):
             return _fields(pattern)
-    raise schema.node.fail("no index is without a name: the primary key is missing")
+    raise schema.node.fail("the primary key is missing: it is the index without a name")
 
 
 def _index_name(pattern: Node) -> str:
@@ -299,8 +298,8 @@ class _EntityReader:
         if invalid_names:
             names_text = ", ".join(invalid_names)
             self._gaps.append(
-                f"{self._schema.entity}: {attribute} is a plain field: its key has {names_text}, which is neither text"
-                " nor a number"
+                f"{self._schema.entity}: {attribute} is imported as a plain field: its key contains {names_text},"
+                " which is neither a string nor a number"
             )
             fields.setdefault(attribute, SourceField(attribute, "str"))
             return
@@ -318,7 +317,7 @@ class _EntityReader:
             length, char = padding.need("length").integer(1), padding.need("char").text()
             if self._type(name) == "number" and char == "0":
                 return f"{{{name}:0{length}d}}"
-            self._gaps.append(f"{self._schema.entity}.{name}: padding: key templates do not pad texts")
+            self._gaps.append(f"{self._schema.entity}.{name}: padding: key templates do not pad strings")
         return f"{{{name}:{casing}}}" if casing != "none" and self._type(name) == "string" else f"{{{name}}}"
 
     def _key_segments(self, pattern: Node, part: str, node: Node) -> list[tuple[str, str]]:

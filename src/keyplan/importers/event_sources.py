@@ -143,7 +143,7 @@ def _consumer(settings: Node, name: str, description: str) -> SourceConsumer:
     batch, retries = settings.get("BatchSize"), settings.get("MaximumRetryAttempts")
     bisect, enabled = settings.get("BisectBatchOnFunctionError"), settings.get("Enabled")
     if enabled is not None and not isinstance(enabled.value, UnresolvedValue) and not enabled.flag():
-        gaps.append("Enabled: it is false, so the function receives no changes until it is enabled")
+        gaps.append("Enabled is false: the function receives no changes until the mapping is enabled")
     return SourceConsumer(
         name=name,
         description=description,
@@ -184,7 +184,9 @@ def _change_types(settings: Node, gaps: list[str]) -> tuple[str, ...]:
         matched_types, is_complete = _matched_events(pattern)
         passing_types |= set(matched_types)
         if not is_complete:
-            gaps.append(f"FilterCriteria {pattern}: write the rest of it as filter=, for example F.status == 'done'")
+            gaps.append(
+                f"FilterCriteria {pattern}: add the remaining conditions with filter=, for example F.status == 'done'"
+            )
     return tuple(event for event in all_types if event in passing_types) if filters else all_types
 
 

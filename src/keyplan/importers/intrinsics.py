@@ -80,7 +80,7 @@ class Resolver:
         finally:
             self._evaluating.discard(name)
         if isinstance(holds, UnresolvedValue):
-            return UnresolvedValue(f"the condition {name} cannot be decided: {holds.reason}")
+            return UnresolvedValue(f"the condition {name} cannot be evaluated: {holds.reason}")
         return _truth(holds)
 
     # References.

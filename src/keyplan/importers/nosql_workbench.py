@@ -241,7 +241,7 @@ def _kinds(
     guesses.append(f"no facets: {len(kinds)} entities are guessed from the keys of {len(samples)} sample items")
     attributes = {name for item in samples for name in item}
     guesses += [
-        f"attribute {name!r} is in no sample item, and is omitted" for name in other_types if name not in attributes
+        f"attribute {name!r} is omitted because no sample item has it" for name in other_types if name not in attributes
     ]
     for kind in kinds:
         yield SourceEntity(

@@ -64,8 +64,7 @@ _ATTRIBUTE_OPTIONS = frozenset({
 _NOTES = {
     "JSONAttribute": "its text is JSON: parse it in the program, or store a dict",
     "UTCDateTimeAttribute": (
-        "the design writes timestamps that end in Z, PynamoDB reads only +0000: PynamoDB cannot read items of the"
-        " design"
+        "PynamoDB cannot read items written with the design: their timestamps end in Z, and PynamoDB accepts only +0000"
     ),
 }
 
@@ -187,7 +186,7 @@ def pynamodb(sources: Sequence[tuple[str, str]]) -> ImportSource:
             if model.is_entity(models):
                 tables.setdefault(model.table, []).append(model)
     if not tables:
-        raise ImportSourceError(f"{', '.join(names)} has no class of pynamodb.models.Model with a hash key")
+        raise ImportSourceError(f"{', '.join(names)} has no subclass of pynamodb.models.Model with a hash key")
     source_tables = tuple(_table(name, models) for name, models in tables.items())
     return ImportSource(f"{', '.join(names)}, models of PynamoDB", source_tables)
 
@@ -202,7 +201,7 @@ class _Model:
         table_name = module.constant(self.meta.get("table_name"))
         self.table = table_name if isinstance(table_name, str) and table_name else node.name
         if self.table is not table_name:
-            self.gaps.append("table_name is not a literal: the table has the name of its class")
+            self.gaps.append("table_name is not a literal: the class name is used as the table name")
         self.attributes: list[_Attribute] = []
         self.indexes: list[Index] = []
         self.index_types: dict[str, str] = {}
@@ -246,7 +245,9 @@ class _Model:
         stored = self._module.constant(options.get("attr_name"))
         if attribute_class != class_name:
             base = f"a {attribute_class}" if attribute_class else "of an unknown type"
-            self.gaps.append(f"{self.name}.{name}: {class_name} is imported as {base}: its own conversion is omitted")
+            self.gaps.append(
+                f"{self.name}.{name}: {class_name} is imported as {base}: its conversion of values is omitted"
+            )
         for option in options:
             if option not in _ATTRIBUTE_OPTIONS:
                 self.gaps.append(f"{self.name}.{name}: {option}: it is not part of a design")
@@ -278,7 +279,7 @@ class _Model:
         literal_name = self._module.constant(meta.get("index_name"))
         index_name = literal_name if isinstance(literal_name, str) and literal_name else name
         if "index_name" in meta and index_name is not literal_name:
-            self.gaps.append(f"index {name}: index_name is not a literal: the index has the name of its attribute")
+            self.gaps.append(f"index {name}: index_name is not a literal: the attribute name is used")
         billing = _capacity(self._module, meta) if index_kind == "GSI" else None
         projection = self._projection(index_name, meta)
         self.indexes.append(
@@ -368,7 +369,7 @@ class _Model:
             self.gaps.append(f"{self.name}.{attribute.name}: a timestamp in a key is imported as its text, a str")
         legacy = attribute.options.get("legacy_encoding")
         if attribute.kind in {"BinaryAttribute", "BinarySetAttribute"} and self._module.constant(legacy) is True:
-            self.gaps.append(f"{self.name}.{attribute.name}: legacy_encoding: values are base64 text twice")
+            self.gaps.append(f"{self.name}.{attribute.name}: legacy_encoding: values are base64-encoded twice")
         default_node = attribute.options.get("default", attribute.options.get("default_for_new"))
         default = self._default(attribute, annotation, default_node)
         if default_node is not None and default is None:
@@ -424,7 +425,7 @@ def _table(name: str, models: Sequence[_Model]) -> SourceTable:
     for model in models:
         if model.key != key:
             raise ImportSourceError(
-                f"table {name}: the key of {model.name} is {model.key}, and of {first_model.name} {key}"
+                f"table {name}: the key of {model.name} is {model.key}, but that of {first_model.name} is {key}"
             )
         types = {**model.types(), **types}
         for index in model.indexes:

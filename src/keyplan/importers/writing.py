@@ -263,7 +263,7 @@ def _items(table: SourceTable, entity: PlannedEntity) -> Part:
     It contains the number of items, their average size, and the share of items in each sparse index.
     """
     statistics = table.figures
-    assert statistics is not None, "asked for where there are figures"
+    assert statistics is not None, "called only for tables with statistics"
     present: dict[str, float] = {}
     for index in table.indexes:
         index_only = [name for name in index.attributes if name not in table.key]

@@ -80,7 +80,7 @@ def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, Hashable):
-            raise yaml.constructor.ConstructorError(None, None, "a key is not a text", key_node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, "a mapping key is not a scalar", key_node.start_mark)
         if key in keys:
             raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
         if id(key_node) in own_ids:
