@@ -68,7 +68,8 @@ def test_consumers_get_a_checkpoint_table(format: str, tmp_path: Path) -> None:
 def test_a_stream_without_a_consumer_is_noted_and_gets_checkpoints_on_request(format: str, tmp_path: Path) -> None:
     path = design(tmp_path, NOTES.replace('Table("notes",', 'Table("notes", stream="NEW_IMAGE",'))
     expected = (
-        "note: table notes has a stream and declares no consumer: --checkpoints writes the table keyplan-checkpoints\n"
+        "note: table notes has a stream but no declared consumer: use --checkpoints to include the table"
+        " keyplan-checkpoints\n"
     )
     result = run("export", format, path)
     assert tables_in(format, result.stdout) == ["notes"]

@@ -140,7 +140,10 @@ def gone(kind: str, name: str) -> ItemWrite:
 def test_a_bound_field_after_other_fields_is_noted_once(tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, BEHIND), "--bind", "name=x")
     assert leading(statements(result.stdout)["TGetDelete"]) == ["*#x"]
-    assert result.stderr == "note: name follows other fields in {kind}#{name}: other keys with the same end match too\n"
+    assert (
+        result.stderr
+        == "note: name follows other fields in {kind}#{name}: other keys with the same ending also match\n"
+    )
 
 
 @pytest.mark.parametrize(("unique", "is_told"), [("", False), (', unique=["email"]', True)])
@@ -170,7 +173,8 @@ def test_consumers_may_read_the_stream_and_write_checkpoints(tmp_path: Path) -> 
     assert reading["Resource"] == [f"{ANYWHERE}dev-log/stream/*"]
     assert leading(by_sid["KeyplanCheckpointsQueryPutUpdateDelete"]) == ["dev-log/follow"]
     assert (
-        result.stderr == "note: where failed records of log go (dead) is not declared: add its permissions yourself\n"
+        result.stderr
+        == "note: the destination of failed records of log (dead) is not declared: add its permissions yourself\n"
     )
     without = statements(run("export", "iam", path, "--no-checkpoints").stdout)
     assert not [sid for sid in without if "Checkpoints" in sid]
@@ -181,7 +185,8 @@ def test_each_undeclared_failure_table_is_noted_once_in_order(tmp_path: Path) ->
     more = [(', on_failure="late"', "b"), ("", "c"), (', on_failure="again"', "d"), (', on_failure="dead"', "e")]
     path = design(tmp_path, CONSUMED + "".join(consumer.format(*names) for names in more))
     expected = (
-        "note: where failed records of log go (again, dead, late) is not declared: add its permissions yourself\n"
+        "note: the destination of failed records of log (again, dead, late) is not declared: add its permissions"
+        " yourself\n"
     )
     assert run("export", "iam", path).stderr == expected
 
@@ -221,14 +226,16 @@ STREAMED = NOTES.replace('Table("notes",', 'Table("notes", stream="NEW_IMAGE",')
 def test_a_stream_without_a_consumer_is_noted_and_read_on_request(tmp_path: Path) -> None:
     path = design(tmp_path, STREAMED)
     result = run("export", "iam", path)
-    assert result.stderr == ("note: table notes has a stream and declares no consumer: --consumers allows reading it\n")
+    assert result.stderr == (
+        "note: table notes has a stream but no declared consumer: use --consumers to allow reading the stream\n"
+    )
     assert "ListStreams" not in statements(result.stdout)
     with_option = run("export", "iam", path, "--consumers")
     by_sid = statements(with_option.stdout)
     assert by_sid["NotesDescribeStreamGetRecordsGetShardIterator"]["Resource"] == [f"{ANYWHERE}notes/stream/*"]
     assert leading(by_sid["KeyplanCheckpointsQueryPutUpdateDelete"]) == ["notes/*"]
     assert with_option.stderr == (
-        "note: table notes has a stream and declares no consumer: any consumer of it is allowed\n"
+        "note: table notes has a stream but no declared consumer: reading the stream is allowed\n"
     )
     assert run("export", "iam", path, "--no-consumers").stderr == ""
 
@@ -242,10 +249,12 @@ def by_time(at: int) -> KeyCondition:
 
 def test_an_invalid_pattern_is_noted_and_not_allowed(tmp_path: Path) -> None:
     path = design(tmp_path, NOTES + FAULTY_PATTERN)
-    assert "note: by_time has a fault, and is not allowed: KP301, " in run("export", "iam", path).stderr
+    assert "note: by_time has a fault and gets no permissions: KP301, " in run("export", "iam", path).stderr
     alone = run("export", "iam", path, "--pattern", "by_time")
     assert (alone.exit_code, alone.stdout) == (1, "")
-    assert alone.stderr.endswith("keyplan export iam: no requests are sent, so no permissions are needed\n")
+    assert alone.stderr.endswith(
+        "keyplan export iam: no permissions to grant: no valid pattern or consumer is selected\n"
+    )
 
 
 def many(tables: int) -> str:
@@ -267,7 +276,7 @@ def get_{n}(name: str) -> ItemKey:
 def test_an_oversized_policy_is_noted_and_split(tmp_path: Path) -> None:
     path, target = design(tmp_path, many(40)), tmp_path / "policy.json"
     result = run("export", "iam", path)
-    assert "note: a managed policy holds 6,144 characters without white space, and this has " in result.stderr
+    assert "characters without white space, but a managed policy may have at most 6,144: " in result.stderr
     assert "use --split to write several policies" in result.stderr
     parts = run("export", "iam", path, "--split", "--output", str(target))
     assert (parts.exit_code, parts.stderr) == (0, "")
@@ -288,7 +297,7 @@ def test_a_policy_may_have_the_size_of_a_managed_policy(tmp_path: Path, monkeypa
     assert target.read_text() == printed
     monkeypatch.setattr("keyplan.export.iam.MANAGED_POLICY_CHARACTERS", length - 1)
     assert (
-        f"holds {length - 1:,} characters without white space, and this has {length:,}"
+        f"has {length:,} characters without white space, but a managed policy may have at most {length - 1:,}"
         in run("export", "iam", path).stderr
     )
 

@@ -27,7 +27,7 @@ def test_a_full_disk_is_reported_on_one_line(tmp_path: Path, command: str, unbuf
     line, variables = [*RUN, *arguments(tmp_path, command)], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with FULL.open("w") as full:
         process = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=variables)
-    assert process.stderr == "keyplan: no room to write: No space left on device\n"
+    assert process.stderr == "keyplan: output cannot be written: No space left on device\n"
     assert process.returncode == 1
 
 

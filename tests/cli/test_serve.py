@@ -38,7 +38,9 @@ def test_a_missing_console_is_reported_with_the_extra_to_install(monkeypatch: py
 
 def test_sample_commands_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     head, *commands, code = hints(monkeypatch, "--sample", "--no-console")
-    assert head == "keyplan serve: the table sample-films holds 10 films; try, with any credentials set:"
+    assert (
+        head == "keyplan serve: the table sample-films contains 10 films. Example commands, with any credentials set:"
+    )
     script = shlex.split("\n".join(commands))
     assert script[:3] == ["export", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any"]
     assert script.count("aws") == 2
@@ -48,5 +50,5 @@ def test_sample_commands_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_sample_commands_need_an_access_key_if_signatures_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     head, *commands = hints(monkeypatch, "--sample", "--no-console", "--credentials", "keys")
-    assert head.endswith("try, with an access key of the --credentials file set:")
+    assert head.endswith("Example commands, with an access key of the --credentials file set:")
     assert commands[0].startswith("  aws dynamodb list-tables")

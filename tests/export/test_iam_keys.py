@@ -146,7 +146,7 @@ def test_a_bound_value_that_is_encoded_or_follows_others_is_noted() -> None:
     notes = leading(of, number="${aws:PrincipalTag/n}").notes
     assert notes == (
         "A$#{owner}#{number:03d} contains number encoded as 03d: the principal's value must be encoded too",
-        "number follows other fields in A$#{owner}#{number:03d}: other keys with the same end match too",
+        "number follows other fields in A$#{owner}#{number:03d}: other keys with the same ending also match",
     )
 
 

@@ -138,8 +138,8 @@ def _unread_streams(tables: Sequence[TableResource]) -> Iterable[str]:
     if any(resource.table.name == DEFAULT_NAME for resource in tables):
         return []
     return [
-        f"table {resource.table.name} has a stream and declares no consumer:"
-        f" --checkpoints writes the table {DEFAULT_NAME}"
+        f"table {resource.table.name} has a stream but no declared consumer:"
+        f" use --checkpoints to include the table {DEFAULT_NAME}"
         for resource in tables
         if resource.table.schema.stream is not None and not resource.table.consumers
     ]

@@ -103,7 +103,7 @@ def iam(
         grants += _consumer_grants(loaded, read_tables, prefix, checkpoints=checkpoint_table() if checkpoints else None)
         grants += grants_of_table(checkpoint_table()) if checkpoints and read_tables else ()
     if not grants:
-        raise refusal("keyplan export iam: no requests are sent, so no permissions are needed", code=1)
+        raise refusal("keyplan export iam: no permissions to grant: no valid pattern or consumer is selected", code=1)
     policy_document = policy(grants, arn_account)
     documents = policies(grants, arn_account) if split else [policy_document]
     _write(documents, output)
@@ -142,7 +142,7 @@ def _selected_patterns(design: Design, names: Sequence[str]) -> list[Pattern[...
         if names and pattern.name not in names:
             continue
         if faults := all_faults(pattern.plan):
-            _note(f"{pattern.name} has a fault, and is not allowed: {faults[0].code}, {faults[0].problem}")
+            _note(f"{pattern.name} has a fault and gets no permissions: {faults[0].code}, {faults[0].problem}")
         else:
             requested.append(pattern)
     return requested
@@ -195,8 +195,8 @@ def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
     undeclared = [table for table in design.tables if table.schema.stream is not None and not table.consumers]
     for table in undeclared:
         _note(
-            f"table {table.name} has a stream and declares no consumer: "
-            + ("any consumer of it is allowed" if any_stream else "--consumers allows reading it")
+            f"table {table.name} has a stream but no declared consumer: "
+            + ("reading the stream is allowed" if any_stream else "use --consumers to allow reading the stream")
         )
     return [table for table in design.tables if table.consumers or (any_stream and table in undeclared)]
 
@@ -219,8 +219,8 @@ def _consumer_grants(
 def _print_destinations(table: Table) -> None:
     if names := sorted({consumer.on_failure for consumer in table.consumers if consumer.on_failure is not None}):
         _note(
-            f"where failed records of {table.name} go ({', '.join(names)}) is not declared: add its permissions"
-            " yourself"
+            f"the destination of failed records of {table.name} ({', '.join(names)}) is not declared: add its"
+            " permissions yourself"
         )
 
 
@@ -238,7 +238,8 @@ def _print_size(size: int, sizes: Sequence[int]) -> None:
     from keyplan.export.iam import MANAGED_POLICY_CHARACTERS as MAX_CHARACTERS  # noqa: PLC0415 - as above
 
     if max(sizes) > MAX_CHARACTERS:
-        advice = "a statement alone is longer" if len(sizes) > 1 else "use --split to write several policies"
+        advice = "a single statement exceeds the limit" if len(sizes) > 1 else "use --split to write several policies"
         _note(
-            f"a managed policy holds {MAX_CHARACTERS:,} characters without white space, and this has {size:,}: {advice}"
+            f"the policy has {size:,} characters without white space, but a managed policy may have at most"
+            f" {MAX_CHARACTERS:,}: {advice}"
         )

@@ -55,7 +55,7 @@ class _Commands(TyperGroup):
                 raise
             sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - flushed at the very end
             if error.errno in _DISK_FULL_ERRORS:
-                typer.echo(f"keyplan: no room to write: {error.strerror}", err=True)
+                typer.echo(f"keyplan: output cannot be written: {error.strerror}", err=True)
             raise SystemExit(1) from None
 
 

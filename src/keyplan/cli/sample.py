@@ -81,7 +81,7 @@ def hints(url: str, *, accepts_any: bool) -> list[str]:
     connect = f"--endpoint-url {url} --region us-east-1"
     needed = "any credentials set" if accepts_any else "an access key of the --credentials file set"
     return [
-        f"the table {TABLE} holds {len(_FILMS)} films; try, with {needed}:",
+        f"the table {TABLE} contains {len(_FILMS)} films. Example commands, with {needed}:",
         *(["  export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any"] if accepts_any else []),
         f"  aws dynamodb list-tables {connect}",
         f"  aws dynamodb query {connect} --table-name {TABLE} --index-name by-genre \\",

@@ -58,7 +58,7 @@ def _text(value: KeyValue) -> str:
     source = next(iter(value.sources.values()), None)
     if isinstance(source, CALL_SOURCES):
         return _source(source)
-    assert value.field is not None, "a key attribute is made by a template or a field"
+    assert value.field is not None, "a key attribute has a template or a field"
     try:
         ((type_code, stored),) = value.field.encode(source).items()
     except _UNSTORABLE_ERRORS:

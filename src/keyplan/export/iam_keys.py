@@ -135,7 +135,7 @@ class _Text:
         """Return the allowed values of one partition key attribute."""
         if part.template is not None:
             return self._of_template(part.template)
-        assert part.field is not None, "a key attribute is made by a template or a field"
+        assert part.field is not None, "a key attribute has a template or a field"
         origin = self.origin(part.field.name)
         if isinstance(origin, _Constant):
             encoded = part.field.encode(origin.value)
@@ -191,7 +191,7 @@ def _warnings(template: BoundTemplate, placeholder: BoundPlaceholder, name: str,
             f"{template.text} contains {name} encoded as {placeholder.spec}: the principal's value must be encoded too"
         )
     if any(text == ANY for text in preceding):
-        warnings.append(f"{name} follows other fields in {template.text}: other keys with the same end match too")
+        warnings.append(f"{name} follows other fields in {template.text}: other keys with the same ending also match")
     return warnings
 
 

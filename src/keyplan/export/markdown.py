@@ -63,7 +63,7 @@ def of_table(table: Table) -> Iterator[str]:
     if schema.discriminator:
         properties.append(["Entity name in", f"`{schema.discriminator}`"])
     if schema.literal:
-        properties.append(["Requests", "literal: as stated, without checks of the expiry"])
+        properties.append(["Requests", "literal: exactly as declared, without expiry checks"])
     yield rows(["", ""], properties)
     if schema.indexes:
         yield "### Indexes"
@@ -122,7 +122,7 @@ def _entity(entity: EntitySpec) -> Iterator[str]:
 
 _ENFORCED = {
     "sentinel": "by a sentinel item",
-    "index": "by an index, which does not enforce it",
+    "index": "by an index, which does not enforce uniqueness",
     "nothing": "not enforced",
 }
 
