@@ -374,7 +374,7 @@ def test_the_rate_of_a_pattern_has_a_slider_that_shows_its_share_of_the_bill(
     assert float(share.get_attribute("value") or 0) > before
     assert "rate.tasks_due=100" in page.url
     slider.press("Home")
-    expect(page.locator(".rate", has_text="tasks_due")).to_contain_text("$0.00 a month")
+    expect(page.locator(".rate", has_text="tasks_due")).to_contain_text("$0.00 per month")
     check_at_both_widths(window, "rates")
     page.get_by_role("link", name="Reset to declared").click()
     assert page.url.endswith("/cost")
