@@ -382,9 +382,9 @@ def test_a_copy_keeps_the_options_of_its_engine_except_faults_and_buckets(tmp_pa
     ids=str,
 )
 def test_an_invalid_option_is_rejected(option: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"^{next(iter(option))} is "):
+    with pytest.raises(ValueError, match=f"^{next(iter(option))} must be "):
         Engine.open(tmp_path / "data.db", **option)
-    with pytest.raises(ValueError, match=f"^{next(iter(option))} is "):
+    with pytest.raises(ValueError, match=f"^{next(iter(option))} must be "):
         Engine.memory(**option)
 
 

@@ -105,7 +105,7 @@ def outcomes(count: int, call: Callable[[int], object]) -> list[str]:
 )
 def test_invalid_settings_are_rejected(wrong: dict[str, Any]) -> None:
     ((name, value),) = wrong.items()
-    with pytest.raises(ValueError, match=f"{name} is .*: {re.escape(repr(value))}"):
+    with pytest.raises(ValueError, match=f"{name} must be .*, not {re.escape(repr(value))}"):
         Faults(**wrong)
 
 
