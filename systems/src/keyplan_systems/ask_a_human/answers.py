@@ -49,9 +49,8 @@ answered.
 
 @dataclass(frozen=True)
 class AnswerResult:
-    """A stored answer, the reply to the user, and the number of requests that the user may still send.
-
-    `allowance` is None for a repeated answer, which does not count against the rate limit.
+    """A stored answer and the reply to the user. `allowance` is the number of requests that the user may still send, or
+    None for a repeated answer, which does not count against the rate limit.
     """
 
     response: Response
@@ -125,8 +124,8 @@ class Answers:
         return records.response(item), records.reply(item) if is_own else None
 
     def view(self, question_id: str, caller: Identity) -> tuple[Question, bool]:
-        """Return a question, and whether the caller can answer it. The second element is True if the question is open
-        and the caller has not answered it.
+        """Return a question and a Boolean. The Boolean is True if the question is open and the caller has not answered
+        it.
 
         Raises QuestionNotFoundError if the question does not exist or was removed.
         """
@@ -138,8 +137,8 @@ class Answers:
     def answer(
         self, caller: Identity, zone: ZoneInfo, body: Mapping[str, object], address: str | None = None
     ) -> AnswerResult:
-        """Store an answer, and update the question, the user's points and badges, and the leaderboards in one
-        transaction.
+        """Store an answer. The same transaction updates the question, the user's points and badges, and the
+        leaderboards.
 
         If the same device repeats an answer, it gets the original reply. `zone` is the user's time zone, and `body` is
         the JSON body of the request. `address` is the client's network address, or None for a call within this process.

@@ -83,8 +83,8 @@ def client_address(request: Request, trusted_proxies: int) -> str:
 
     An IPv6 address is reduced to its /64 network, because a client usually controls all addresses in it. With n trusted
     proxies, the function returns the n-th entry from the right of X-Forwarded-For, because a client can forge all
-    entries to the left of it. If the header occurs several times, its values form one list (RFC 9110, section 5.3),
-    because a proxy may add its own header after the client's.
+    entries to the left of it. A proxy may add a second header instead of extending the client's header. Therefore, the
+    values of all X-Forwarded-For headers are combined into one list (RFC 9110, section 5.3).
     """
     forwarded_addresses = ",".join(request.headers.getlist("X-Forwarded-For"))
     hops = [hop.strip() for hop in forwarded_addresses.split(",") if hop.strip()]

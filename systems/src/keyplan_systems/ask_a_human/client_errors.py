@@ -67,7 +67,7 @@ class KeyReusedError(ApiError):
 
 class RateLimitedError(ApiError):
     """Raised if the agent exceeds a rate limit, and either all retries fail or the server requests a longer pause than
-    the client accepts (see `client_flow.Retries`).
+    `client_flow.Retries` allows.
     """
 
 

@@ -101,9 +101,9 @@ class Polling:
     up to 5 minutes.
 
     The published design of Ask-a-Human (see `TRACE.md`) mentions both these intervals and shorter ones (5 s to 60 s).
-    The longer intervals are used because half of all first answers take more than several minutes, and because the
-    limit of 600 polls per hour must be sufficient for up to 100 open questions. Each interval has 10% jitter, so that
-    agents that start at the same time do not poll at the same time.
+    The longer intervals are used because half of all questions wait several minutes or longer for the first answer, and
+    because the limit of 600 polls per hour must be sufficient for up to 100 open questions. Each interval has 10%
+    jitter, so that agents that start at the same time do not poll at the same time.
     """
 
     first_s: float = 30.0

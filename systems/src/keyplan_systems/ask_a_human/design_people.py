@@ -115,9 +115,9 @@ def answer_question(
 
     `new_stats` contains the user's record if this is their first answer; otherwise `changed_stats` contains it. `flags`
     contains one flag per reason for suspicion. If the answer closes the question, `closed_question_agents` contains the
-    ID of the agent that asked it, and `closed_questions` the ID of the question. `windows` contains the key of the
-    counter of answers to this question from the client's network address, or is empty if these answers are not limited.
-    The transaction fails if the counter has already reached `allowed`.
+    ID of the agent that asked it, and `closed_questions` the ID of the question. If the number of answers per network
+    address is limited, `windows` contains the key of the counter for the client's address and this question. The
+    transaction fails if this counter has already reached `allowed`.
     """
     return [
         add_response(response),

@@ -45,19 +45,21 @@ def add_device(device: Device) -> ItemWrite:
 
 @subscriptions.create(FingerprintOwner)
 def add_owner(owner: FingerprintOwner) -> ItemWrite:
-    """Store the first device that uses a fingerprint. Fails if the fingerprint already has a first device."""
+    """Store a device as the first device that used its fingerprint. Fails if the fingerprint already has a first
+    device.
+    """
     return item(owner)
 
 
 @subscriptions.update(Device, rate=Rate.monthly(10_000))
 def set_person(token_hash: str, person: str) -> ItemWrite:
-    """Assign a user to a device, if none is assigned to the device yet."""
+    """Assign a user to a device, if the device does not have a user yet."""
     return item(token_hash=token_hash).set(person=person).condition(F.person.missing())
 
 
 @transaction(rate=Rate(average=0.1, peak=5))
 def claim_fingerprint(owner: FingerprintOwner, token_hash: str, person: str) -> list[WriteCall[Any]]:
-    """Make a device the first device of its fingerprint, and assign a user to the device.
+    """Store a device as the first device that used its fingerprint, and assign a user to the device.
 
     `person` is the ID of the user, which is the hash of the fingerprint.
     """
@@ -92,7 +94,7 @@ def eligible_for_notification(now: Timestamp) -> KeyCondition:
 def claim_subscription(subscription_claim: SubscriptionClaim) -> ItemWrite:
     """Claim the right to notify a subscriber, before the push is sent.
 
-    If several workers try to claim it, only one succeeds.
+    If several workers try, only one succeeds.
     """
     return (
         item(subscription_id=subscription_claim.subscription_id)
@@ -155,6 +157,7 @@ def due_deliveries(now: Timestamp) -> KeyCondition:
 def claim_delivery(question: str, subscription: str, known_attempt: int) -> ItemWrite:
     """Claim the right to retry a push, by deleting the record of the retry.
 
-    `known_attempt` is the number of attempts that the worker read. If several workers try, only one succeeds.
+    `known_attempt` is the number of attempts in the record that the worker read. If several workers try, only one
+    succeeds.
     """
     return item(question=question, subscription=subscription).condition(F.attempt == known_attempt)

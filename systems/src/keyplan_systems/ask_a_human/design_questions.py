@@ -196,7 +196,7 @@ def take_errand(kind: str, question: str) -> ItemWrite:
 
 @questions.update(Question)
 def count_response(effect: AnswerEffect) -> ItemWrite:
-    """Increment a question's number of answers, if the question is answerable and no other answer was stored.
+    """Increment a question's number of answers, if the question is answerable and has no new answers since it was read.
 
     The condition compares the stored number of answers with `effect.before`, the number when the question was read.
     """
@@ -251,7 +251,7 @@ def ask(
 
 @transaction(rate=Rate(average=1, peak=10))
 def expire(question_id: str, agent: str, now_s: int, kind: str) -> list[WriteCall[Any]]:
-    """Set a question's status to EXPIRED, and stop counting it as an open question of its agent.
+    """Set a question's status to EXPIRED, and decrement its agent's number of open questions.
 
     The worker task that expires the question is deleted in the same transaction.
     """
@@ -260,8 +260,8 @@ def expire(question_id: str, agent: str, now_s: int, kind: str) -> list[WriteCal
 
 @transaction(rate=Rate.monthly(10))
 def give_back(agent: str, kind: str, question_id: str) -> list[WriteCall[Any]]:
-    """Stop counting a deleted question as an open question of its agent.
+    """Decrement an agent's number of open questions, because a question was deleted before it was marked as EXPIRED.
 
-    The question was deleted before its status was set to EXPIRED. Its worker task is deleted in the same transaction.
+    The question's worker task is deleted in the same transaction.
     """
     return [end_one(agent), take_errand(kind, question_id)]

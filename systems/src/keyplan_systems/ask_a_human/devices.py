@@ -17,9 +17,9 @@ from keyplan_systems.ask_a_human.entities import Device, FingerprintOwner
 class Identity:
     """The user who sent a request, identified by hashes.
 
-    A question can be answered only once per fingerprint, regardless of the device. `person` is the ID of the user's
-    record and of the user's rate limit counters. For the first device that used a fingerprint, `person` is the
-    fingerprint's hash. Every other device has a separate `person`.
+    A question can be answered only once per fingerprint, regardless of the device. `person` identifies the user's
+    record and rate limit counters. For the first device that used a fingerprint, `person` is the fingerprint's hash.
+    Every other device has a separate `person`.
     """
 
     fingerprint: str
@@ -48,7 +48,7 @@ class Devices:
         return token
 
     def identify(self, token: str) -> Identity | None:
-        """Return the identity of the user of the device that has the token, or None if the token is unknown.
+        """Return the identity of the user whose device has the token, or None if the token is unknown.
 
         The device is looked up by the hash of the token, so response times do not reveal parts of the token.
         """

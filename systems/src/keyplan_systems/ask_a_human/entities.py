@@ -199,7 +199,7 @@ class Response(Entity):
     new_badges: list[str] | None = None
     """IDs of the new badges in the reply to the user. The reply also contains `points_earned` and `total_points`.
 
-    These three attributes are missing in responses that were stored before replies could be repeated.
+    These three attributes are missing in responses that were stored before the system started to store replies.
     """
     ttl: int
 

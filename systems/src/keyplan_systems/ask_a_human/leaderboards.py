@@ -122,7 +122,9 @@ class Ranking:
         self._lock = threading.Lock()
 
     def run_once(self) -> int:
-        """Apply the pending changes to leaderboard rows to the histograms, and return the number of changes."""
+        """Update the histograms after the pending changes of leaderboard rows, and return the number of
+        these changes.
+        """
         with self._lock:
             return contextvars.copy_context().run(self._deliver)
 

@@ -152,7 +152,7 @@ class FcmNotifier:
 
     async def _token(self, rejected_token: str | None) -> str:
         """Return a valid access token. If necessary, a new token is fetched in a thread. `rejected_token` is a token
-        that FCM has rejected, or None.
+        that FCM has rejected and that must not be returned again, or None.
         """
         if self._credentials.valid and self._credentials.token != rejected_token:
             return str(self._credentials.token)

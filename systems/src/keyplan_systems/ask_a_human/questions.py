@@ -36,9 +36,8 @@ After a longer interruption, some expired questions count toward their agents' q
 
 @dataclass(frozen=True)
 class AskResult:
-    """A new question, or the existing question if the request repeats an idempotency key.
-
-    `allowance` is None for a repeated request, which does not count against the rate limit.
+    """A new question, or the existing question if the request repeats an idempotency key. `allowance` is the number of
+    requests that the agent may still send, or None for a repeated request, which does not count against the rate limit.
     """
 
     question: Question
@@ -108,7 +107,8 @@ class Questions:
         """Write a question together with its worker tasks and, if it has an idempotency key, the record of the key. The
         record contains `digest`, the hash of the request body.
 
-        Return False if the key is in use or the write conflicts with another write.
+        Return True if the question was written, or False if the key is in use or the write conflicts with another
+        write.
         """
         expired_before = iso(question.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
         call = design_questions.ask(

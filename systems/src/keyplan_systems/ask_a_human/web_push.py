@@ -78,7 +78,7 @@ class PushTarget:
 
     @property
     def text(self) -> str:
-        """The push subscription as the text that is stored. Equal subscriptions have the same text."""
+        """The text form in which the push subscription is stored. Equal subscriptions have the same text."""
         keys = {"auth": self.auth, "p256dh": self.p256dh}
         return json.dumps({"endpoint": self.endpoint, "keys": keys}, separators=(",", ":"))
 

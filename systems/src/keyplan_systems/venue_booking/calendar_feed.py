@@ -1,7 +1,7 @@
 """The calendar feed of public events and closures in iCalendar format (RFC 5545).
 
-The feed never contains the title of a private booking, its IDs, or the names of its users. Optionally, each private
-booking appears as an anonymous "reserved" entry, so that subscribers can see which slots are held.
+For private bookings, the feed never contains titles, IDs or the names of users. Optionally, each private booking
+appears as an anonymous "reserved" entry, so that subscribers can see which slots are held.
 """
 
 from __future__ import annotations

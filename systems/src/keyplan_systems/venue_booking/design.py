@@ -7,8 +7,8 @@ published design in these points:
   does not exist. A full-day event reserves every slot of its date, so it cannot overlap with a half-day event. The
   event itself is stored under EVENT# and found by its ID.
 * The booking, its copy in the user's partition and the user's counters change in one transaction, on the condition that
-  booking and copy are unchanged since they were read. The event and its slots, the emails to send and the audit log
-  entry are part of the transaction.
+  the booking and the copy are unchanged since they were read. The event and its slots, the emails to send and the audit
+  log entry are part of the transaction.
 * A slot is freed only if the same booking or event still holds it.
 * An email address is reserved by a separate item (a uniqueness guard item), because an index cannot reject duplicates.
   The index by address is only used for reading. The guard item is written when the address is verified. Before that, a

@@ -341,7 +341,7 @@ class AuditItem(Entity):
 class OutboxItem(Entity):
     """An email to send, with a copy of the booking as of the time when the email was queued.
 
-    The item is deleted 30 days after the email was sent or abandoned.
+    The item is deleted 30 days after the email was sent or failed permanently.
     """
 
     notice_key: NoticeKey
@@ -350,5 +350,5 @@ class OutboxItem(Entity):
     booking: BookingFields
     sent_at: Annotated[datetime | None, Attribute("sentAt")] = None
     failure: str | None = None
-    """Reason why the email was abandoned, or None if it was sent or is still unsent."""
+    """Reason why the email failed permanently, or None if it was sent or is still unsent."""
     expires_at: Annotated[datetime | None, Attribute("expiresAt")] = None

@@ -1,10 +1,11 @@
 """Sends the emails in the outbox: new emails from the table's stream, and overdue emails that were not sent.
 
 After an email is sent, it is marked as sent and added to the user's history in one transaction. If the process is
-killed between the two steps, the email is sent again with the same key. In a folder, the repetition is detected. A mail
-server does not detect it, so the email arrives twice with the same Message-ID. Each process sends one email at a time.
-If several processes run, leases ensure that only one process reads each shard of the stream, so two processes do not
-send the same new email. Two processes can still send the same overdue email concurrently, so that it arrives twice.
+killed between the two steps, the email is sent again with the same key. If emails are written to a folder, the
+repetition is detected. A mail server does not detect it, so the email arrives twice with the same Message-ID. Each
+process sends one email at a time. If several processes run, leases ensure that only one process reads each shard of the
+stream, so two processes do not send the same new email. Two processes can still send the same overdue email
+concurrently, so that it arrives twice.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from keyplan_systems.web.system import UnfinishedError
 logger = logging.getLogger(__name__)
 
 RETENTION: Final = timedelta(days=30)
-"""Time for which an email is kept in the outbox after it was sent or abandoned."""
+"""Time for which an email is kept in the outbox after it was sent or failed permanently."""
 OVERDUE: Final = timedelta(minutes=10)
 """Age at which an unsent email becomes overdue and is sent by `send_overdue`."""
 _MAX_REASON_CHARACTERS: Final = 500
@@ -90,8 +91,8 @@ class OutboxSender:
     def handle_code(self, change: Inserted[EmailCodeItem]) -> None:
         """Send a verification code to the claimed email address.
 
-        Raises MailUnavailableError if sending should be retried later. The code is generated here, and its hash is
-        stored before the email is sent. If the email is sent again, it contains a different code. Codes expire soon, so
+        Raises MailUnavailableError if sending should be retried later. Each call generates a new code and stores its
+        hash before it sends the email, so an email that is sent again contains a different code. Codes expire soon, so
         if the consumer stops retrying, the email is not sent later. The user must request another code.
         """
         user_id, claim_id = change.new.user_id, change.new.claim_id
@@ -115,9 +116,9 @@ class OutboxSender:
     def send_overdue(self) -> int:
         """Send the overdue emails, and return the number of emails sent.
 
-        An email becomes overdue if the stream consumer abandoned it or the mail server was unavailable. An email that
-        cannot be composed or sent now is tried again by the next call. If the mail server is unavailable, no further
-        emails are tried. Other errors, such as unreadable items, are collected and raised at the end as an
+        An email becomes overdue if the mail server was unavailable or the stream consumer stopped retrying. An email
+        that cannot be composed or sent now is tried again by the next call. If the mail server is unavailable, no
+        further emails are tried. Other errors, such as unreadable items, are collected and raised at the end as an
         UnfinishedError.
         """
         created_before = self.base.now() - OVERDUE

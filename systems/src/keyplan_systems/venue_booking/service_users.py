@@ -204,8 +204,8 @@ class Users:
         return self.base.connection.all(reads.email_codes_of_user(actor.user_id))
 
     def verify(self, person: Person, claim_id: str, code: str, idempotency: Request | None = None) -> User:
-        """Verify a claimed email address with a code, and return the profile with the address. If the user has no
-        profile yet, it is created.
+        """Verify a claimed email address with a code, and return the profile with the address. If the user does not
+        have a profile yet, the profile is created.
 
         Raises NotFoundError if the claim does not exist, WrongCodeError if the code is wrong or there were too many
         attempts, and EmailTakenError if another user has already verified the address.

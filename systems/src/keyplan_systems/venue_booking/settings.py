@@ -30,7 +30,7 @@ class Settings:
 def settings_from(folder: Path, environment: Mapping[str, str] | None = None) -> Settings:
     """Read the settings from the environment. Raises ValueError for an invalid setting.
 
-    Empty variables count as unset. KEYPLAN_VENUE_CONFIG is the path of a JSON file with the fields of a venue.
+    Empty variables are treated as unset. KEYPLAN_VENUE_CONFIG is the path of a JSON file with the fields of a venue.
     KEYPLAN_VENUE_SENDER, _ADMINISTRATORS (comma-separated addresses), _DOMAIN, _ADMINISTRATORS_LANGUAGE and _SITE
     define the sender. KEYPLAN_VENUE_SMTP_HOST, _PORT, _SECURITY, _USERNAME and _PASSWORD define the delivery. Without a
     host, emails are written to files in the folder `letters`.

@@ -85,7 +85,7 @@ def use_code(user_id: str, claim_id: str) -> ItemWrite:
 
 @venue.update(LetterCountItem, upsert=True)
 def count_letter(count: LetterCountItem, allowed: int) -> ItemWrite:
-    """Count an email for the user who triggers it, or for its recipient address, if a daily limit is not reached.
+    """Count an email for the user who triggers it, or for its recipient address, if the daily limit is not reached.
 
     The condition fails if `allowed` emails were already counted on this day.
     """
@@ -209,7 +209,7 @@ def put_lock_code(code: LockCodeItem) -> ItemWrite:
 def close_letter(letter: OutboxItem, sent_at: datetime, failure: str | None, expires_at: datetime) -> ItemWrite:
     """Mark an unsent email in the outbox as sent or failed, unless another process has already done so.
 
-    `failure` is the reason why the email was abandoned, or None if it was sent.
+    `failure` is the reason why the email failed permanently, or None if it was sent.
     """
     return (
         item(notice_key=letter.notice_key)

@@ -42,8 +42,8 @@ def web_application(
 
     Its documentation pages at /docs and /redoc do not load files from other hosts. If a verifier is given, the requests
     of each user are limited according to KEYPLAN_REQUEST_LIMIT. Middleware that a system adds to the application runs
-    outside the request middleware, so responses that it sends itself do not have a request ID. Raises ValueError if the
-    limit is malformed.
+    outside the request middleware, so a response that such middleware sends itself does not have a request ID. Raises
+    ValueError if the limit is malformed.
     """
     app = FastAPIOffline(None, None, title=title, version=version, lifespan=lifespan, responses=ERROR_RESPONSES)
     app.router.route_class = LazyRoute

@@ -8,9 +8,9 @@
     @router.post("/tasks")
     def add(request: Request, person: Person, form: Form) -> Response: ...
 
-Pages that require sign-in redirect users who are not signed in to /sign-in. If a route raises an application error, the
-response is a page with the error's message and status. A script that requests JSON receives the API's error response
-instead. `Form` verifies that the request was sent by one of the server's own pages.
+If a page requires sign-in and the user is not signed in, the response is a redirect to /sign-in. If a route raises an
+application error, the response is a page with the error's message and status. A script that requests JSON receives the
+API's error response instead. `Form` verifies that the request was sent by one of the server's own pages.
 """
 
 from __future__ import annotations

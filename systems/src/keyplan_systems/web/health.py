@@ -26,7 +26,7 @@ DEFAULT_TIMEOUT_S: Final = 2.0
 
 
 def in_thread(function: Callable[..., object], *arguments: object) -> Check:
-    """Return a health check that calls a blocking function in a thread, such as a function that reads a table."""
+    """Return a health check that runs a blocking function, such as a function that reads a table, in a thread."""
     return partial(run_in_threadpool, function, *arguments)
 
 

@@ -86,8 +86,8 @@ class Record(Protocol):
 
 
 def fingerprint(method: str, path: str, body: Any) -> str:
-    """Return a hash of a request's method, path and body. It shows whether an idempotency key is reused for a different
-    request.
+    """Return a hash of a request's method, path and body. A request that repeats an idempotency key with a different
+    hash is rejected.
     """
     content = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(b"%s %s\n%s" % (method.encode(), path.encode(), content)).hexdigest()
@@ -169,7 +169,7 @@ class IdempotencyKeys(ABC):
     def execute(self, request: Request, make_plan: Callable[[], WritePlan]) -> Answer:
         """Execute a request without first looking for a stored response.
 
-        If an identical request was already executed, `make_plan` must not raise an exception, because the caller would
+        `make_plan` must not raise an exception for a request that was already executed, because the caller would then
         get the exception instead of the stored response.
         """
         for attempt in range(MAX_ATTEMPTS):

@@ -2,8 +2,8 @@
 
     KEYPLAN_SECRET="$(openssl rand -base64 48)" keyplan up ...
 
-Without the secret, the keys are stored in the data folder. In this case, replicas with different data folders reject
-each other's cursors and tokens.
+Without the secret, the keys are stored in the data folder, so replicas with different data folders reject each other's
+cursors and tokens.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ class Running:
 
 
 def server_config(app: Any, *, grace_s: float = STOP_TIMEOUT_S / 2) -> uvicorn.Config:
-    """Return the configuration of uvicorn. `grace_s` is the number of seconds that current requests have to finish when
-    the server stops.
+    """Return the configuration of uvicorn. When the server stops, it waits for at most `grace_s` seconds until the
+    current requests are finished.
     """
     # The application logs each request itself, and the server's name is not published. By default uvicorn reads the
     # caller's address from X-Forwarded-For on every connection from this machine, so that any local program, or any

@@ -66,8 +66,8 @@ class SignIn(Protocol):
 
 
 def system_at(request: Request) -> str:
-    """Return the name of the system to whose page the user returns after sign-in, or an empty string if no such page is
-    given.
+    """Return the name of the system to whose page the user returns after sign-in, or an empty string if the request
+    does not specify a page.
     """
     return local_path(request.query_params.get("next")).lstrip("/").partition("/")[0]
 

@@ -145,7 +145,7 @@ def next_round(question: Question, rounds_done: int, last_round_ms: int | None, 
 
     `rounds_done` is the number of completed rounds, and `last_round_ms` is the time of the last one. The first round is
     due when the question is created, the second 15 minutes later, and each further round 30 minutes after the previous
-    one. An overdue round is due immediately. Missed rounds are not repeated.
+    one. If the next round is overdue, the returned time is in the past. Missed rounds are not repeated.
     """
     if not status_at(question, now_ms).answerable:
         return None

@@ -1,9 +1,10 @@
 """Rules for questions and answers: the states of a question, the effect of an answer, retention times, IDs, and
 idempotency keys.
 
-A question is OPEN without answers, PARTIAL with some of the required answers, and CLOSED with all of them. From the
-first millisecond of `expires_at_s`, readers see the status EXPIRED, whether or not a sweep has stored it. The time
-after which a question can be deleted (`ttl_s`) differs from the deadline, because a closed question is kept longer.
+A question without answers is OPEN, a question with some of the required answers is PARTIAL, and a question with all of
+them is CLOSED. From the first millisecond of `expires_at_s`, readers see the status EXPIRED, whether or not a sweep has
+stored it. The time after which a question can be deleted (`ttl_s`) differs from the deadline, because a closed question
+is kept longer.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Question:
 
     @property
     def responses_needed(self) -> int:
-        """The number of answers that the question still needs, at least 0."""
+        """The number of answers that the question still needs. It is never negative."""
         return max(0, self.required_responses - self.current_responses)
 
     @property
@@ -234,7 +235,8 @@ def create_response(
     """Convert the body of an answer request to a response. Raises InvalidRequestError if the body does not match the
     question.
 
-    A question can be answered only once per `fingerprint`. If `fingerprint` is None, `person` is used.
+    `person` is the ID of the user. The ID of the response is derived from `fingerprint`, or from `person` if
+    `fingerprint` is None, because a question can be answered only once per fingerprint.
     """
     if question.type is QuestionType.TEXT:
         _check_text(request)

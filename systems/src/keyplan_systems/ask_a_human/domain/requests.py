@@ -80,8 +80,8 @@ class QuestionRequest(BaseModel):
         return self
 
     def digest(self) -> str:
-        """Return the SHA-256 hash of the body without its idempotency key. It shows whether a key is reused with a
-        different body.
+        """Return the SHA-256 hash of the body without its idempotency key. A request that repeats a key with a
+        different hash is rejected.
         """
         body = self.model_dump_json(exclude={"idempotency_key"})
         return hashlib.sha256(body.encode()).hexdigest()
@@ -136,7 +136,7 @@ class SubscriptionChange(BaseModel):
 def parse(model: type[Body], body: object) -> Body:
     """Validate a request body and return it as an instance of `model`.
 
-    Raises InvalidRequestError, whose message describes the first invalid field.
+    Raises InvalidRequestError if the body is invalid. The error message describes the first invalid field.
     """
     try:
         return model.model_validate(body)

@@ -95,7 +95,9 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The points for an answer, with a field for each reason. `earned` is their sum after the daily cap."""
+    """The points for an answer, with a field for each reason. `earned` is the sum of these points after the daily cap
+    was applied.
+    """
 
     base: int
     confidence: int

@@ -16,8 +16,8 @@ Body = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """`POST /agent/questions`. `ref` identifies the question in the simulation. A request that repeats an idempotency
-    key has the `ref` of the original request.
+    """A request `POST /agent/questions`. `ref` identifies the question in the simulation. A request that repeats an
+    idempotency key has the `ref` of the original request.
     """
 
     at_ms: int
@@ -28,7 +28,9 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`POST /human/responses` to the question `ref`. The driver adds the `question_id` that the server returned."""
+    """A request `POST /human/responses` to answer the question `ref`. The driver adds the `question_id` that the server
+    returned.
+    """
 
     at_ms: int
     ref: int
@@ -39,7 +41,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """`POST /human/push/subscribe` by the user `person`."""
+    """A request `POST /human/push/subscribe` by the user `person`."""
 
     at_ms: int
     person: str

@@ -1,7 +1,8 @@
 """The driver of a simulated day. It sends HTTP requests, runs the workers, and audits all results.
 
 Requests are sent one after the other, each at a different millisecond, so that the expected results can be computed
-exactly. Pollers send their requests concurrently, so the measured latencies include the load that they cause.
+exactly. Only pollers send their requests concurrently. The measured latencies therefore include the effect of their
+load.
 """
 
 from __future__ import annotations

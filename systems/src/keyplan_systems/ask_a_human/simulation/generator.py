@@ -46,8 +46,8 @@ class _AnswerTime:
 
 @dataclass(slots=True)
 class _PredictedQuestion:
-    """The state of a question as far as the generator can predict it. The generator does not see responses, so the
-    actual state can differ.
+    """The predicted state of a question. The generator does not see the responses to its requests, so the actual state
+    can differ.
     """
 
     ref: int

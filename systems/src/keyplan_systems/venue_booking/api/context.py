@@ -57,7 +57,7 @@ class Context(BaseContext):
         return await run_blocking(self.service.calendar.get_many, list(ids))
 
     async def _months(self, months: Sequence[date]) -> list[list[Event]]:
-        """Return the list of events in each month. Each month is given by its first day."""
+        """Return one list of events for each month in `months`. Each month is given by its first day."""
         events = await run_blocking(self.service.calendar.events_in, list(months))
         return [[event for event in events if event.date.replace(day=1) == month] for month in months]
 

@@ -82,7 +82,7 @@ class LetterGuard:
 
 @dataclass(frozen=True)
 class NoGuard:
-    """A write that has no condition, or whose conditions never fail as a result of the caller's request.
+    """The guard of a write that has no condition, or whose conditions never fail as a result of the caller's request.
 
     `name` is used in log messages.
     """
@@ -95,7 +95,7 @@ Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard |
 
 @dataclass(frozen=True)
 class CurrentItem:
-    """The current status and version of the item whose condition failed. A value that is not known is None."""
+    """The current status and version of the item whose condition failed. An unknown value is None."""
 
     status: Status | None = None
     version: int | None = None
@@ -120,7 +120,7 @@ def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
 
     If several conditions failed, the error is chosen in this order: booking, slots (all of them in one error), email
     address, email limits, versions. The booking comes first, because the slots do not matter if the booking was already
-    decided. If the only reasons are conflicts with concurrent writes or throttling, TryAgainError is returned. Raises
+    decided. If the only reasons are throttling or conflicts with concurrent writes, TryAgainError is returned. Raises
     UnexplainedCancellationError for any other reason.
     """
     if len(guards) != len(reasons):

@@ -232,7 +232,7 @@ def _facts(
 
 @cache
 def load_texts(language: Language) -> Mapping[str, Any]:
-    """Return the sentences for emails in a language."""
+    """Return the texts of emails in the given language."""
     source = files(PACKAGE).joinpath("texts", f"{language.value}.toml")
     return tomllib.loads(source.read_text("utf-8"))
 

@@ -1,7 +1,7 @@
 """Sends emails through an SMTP server or, if no server is configured, writes them to .eml files in a folder.
 
-After a crash, the same email may be sent again. In a folder, the repetition is detected by the key of the email. An
-SMTP server does not detect it, so an email may arrive twice with the same Message-ID.
+After a crash, the same email may be sent again. If emails are written to a folder, the repetition is detected by the
+key of the email. An SMTP server does not detect it, so an email may arrive twice with the same Message-ID.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from keyplan_systems.venue_booking.mail.letters import Letter
 from keyplan_systems.web.files import delete_temporary_files, write_if_missing
 
 _CLOSING: Final = 421
-"""SMTP reply code with which a server that temporarily accepts no emails closes the connection (RFC 5321,
+"""SMTP reply code of a server that closes the connection because it temporarily does not accept emails (RFC 5321,
 section 3.8).
 """
 _TOO_LARGE: Final = 552
@@ -198,6 +198,8 @@ class FolderSender:
 
 
 def file_name(letter: Letter) -> str:
-    """Return the file name for an email. It is the same for every attempt, and file names are sorted by time."""
+    """Return the file name for an email. It is the same for every attempt to send the email. File names start with the
+    time at which the email was created.
+    """
     digest = hashlib.sha256(letter.key.encode()).hexdigest()[:16]
     return f"{letter.created_at:%Y%m%dT%H%M%SZ}-{letter.kind.value}-{digest}.eml"

@@ -154,7 +154,7 @@ def _weeks(cells: Sequence[DayCell]) -> list[list[DayCell | None]]:
 
 
 def _panel(site: VenueSite, t: Phrases, day: date, actor: Actor | None) -> dict[str, Any]:
-    """Return the template values for the page of a day. The slots are read with strong consistency."""
+    """Return the template values for the page of a day. The slots are read with a strongly consistent read."""
     events = site.service.calendar.on_date(day)
     availability_of_day = _days(site, day, day, events)[0]
     pending: list[Booking] = []

@@ -84,7 +84,7 @@ def actor_of(principal: Principal) -> Actor:
 
 
 def url(request: Request, path: str) -> str:
-    """Return the URL path of one of the system's pages."""
+    """Return the URL path of one of the system's pages. `path` is the path of the page relative to /app."""
     return f"{request.scope.get('root_path', '')}/app/{path}"
 
 

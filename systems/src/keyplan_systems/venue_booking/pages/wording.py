@@ -28,7 +28,7 @@ from keyplan_systems.venue_booking.mail.letters import LOCALES, load_texts
 
 COOKIE: Final = "venue_language"
 NAMES: Final = {Language.ITALIAN: "Italiano", Language.ENGLISH: "English", Language.GERMAN: "Deutsch"}
-"""The name of each language, in that language."""
+"""The name of each language in the language itself."""
 _FORM_NAMES: Final = {"fullName": "full_name", "amountCents": "amount"}
 
 
@@ -161,10 +161,10 @@ class Phrases:
 
 
 def _plural_count(details: Mapping[str, object]) -> dict[str, int]:
-    """Return the keyword argument `count` for a phrase. Its value is the number in an error's details, and selects the
-    plural form.
+    """Return the keyword argument `count` that selects the plural form of an error message. Its value is the number of
+    remaining attempts in the error's details.
 
-    The result is empty if the details do not contain a number.
+    The result is empty if the details do not contain this number.
     """
     return {"count": int(str(details["triesLeft"]))} if "triesLeft" in details else {}
 
