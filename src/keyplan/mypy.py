@@ -1,4 +1,4 @@
-"""A mypy plugin that allows patterns without a return annotation, which `--strict` requires for every function.
+"""A mypy plugin that adds return types to patterns, so that `--strict` accepts patterns without a return annotation.
 
 The decorator of a pattern determines its return type. To enable the plugin, add `plugins = ["keyplan.mypy"]` to mypy's
 settings.

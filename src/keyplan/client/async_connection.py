@@ -355,8 +355,8 @@ class AsyncConnection:
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError if no write was applied. Its `reasons` attribute contains one element for each
-        write, in order: the error of that write, or None if the write did not fail.
+        Raises TransactionFailedError if none of the writes were applied. Its `reasons` attribute contains one element
+        for each write, in order: the error of that write, or None if the write did not fail.
         """
         await self._drive(transact_calls(self.context, calls, token))
 
@@ -403,8 +403,8 @@ class AsyncConnection:
         """Create missing tables with their indexes, TTL and stream.
 
         If TTL is declared, it is also enabled on existing tables. If `wait` is True, wait until all tables are active,
-        and then enable point-in-time recovery where it is declared. Raises TableDiffersError if an existing table
-        differs from its declaration in any other way.
+        and then enable point-in-time recovery for the tables that declare it. Raises TableDiffersError if an existing
+        table differs from its declaration in any other way.
         """
         await self._drive(tables.create_tables(self.context, declared, wait=wait))
 

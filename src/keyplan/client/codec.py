@@ -156,10 +156,10 @@ def plan_reader(plan: Plan) -> Reader:
 class EntityMatcher:
     """Determines the entity of each item in the result of a query or scan.
 
-    If an item has a discriminator, the discriminator's value determines the entity. Otherwise, the key does: of all
-    entities in the table whose key templates match the key, the one with the most specific template is chosen. If
-    several templates are equally specific, a requested entity is preferred. The declaration order and the field names
-    do not matter.
+    If an item has a discriminator, the discriminator's value determines the entity. Otherwise, the key determines it:
+    among all entities in the table whose key templates match the key, the one with the most specific template is
+    chosen. If several templates are equally specific, a requested entity is preferred. The declaration order and the
+    field names do not matter.
     """
 
     def __init__(
@@ -230,9 +230,9 @@ def _discriminator_values(spec: EntitySpec) -> tuple[str, ...]:
 def _precedence(spec: EntitySpec, *, is_requested: bool) -> tuple[Any, ...]:
     """Return a sort key that orders entities from the most specific key to the least specific.
 
-    A key with more literal text is more specific. A field with a fixed set of choices counts as literal text with the
-    length of its shortest choice. If two keys have the same amount of literal text, the key that repeats more fields
-    comes first, then the requested entity (`is_requested`), and then the key with more fixed-width placeholders.
+    A key with more literal text is more specific. A field with a fixed set of choices is as specific as literal text
+    with the length of its shortest choice. If two keys have the same amount of literal text, the key that repeats more
+    fields comes first, then the requested entity (`is_requested`), and then the key with more fixed-width placeholders.
     """
     parts = [part for template in _templates(spec) for part in template.parts]
     open_parts = [part for part in parts if isinstance(part, BoundPlaceholder)]

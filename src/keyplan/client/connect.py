@@ -86,11 +86,11 @@ def connect(
     database. Pass `engine` or a boto3 `client` instead of a URL. Closing the connection closes the client, but not the
     engine.
 
-    `clock` provides the current time for expiry checks, and waits between attempts. The default is the engine's clock
-    or, without an engine, the system clock. `retries` sets how often throttled requests are retried, and the wait
-    between attempts. The default is ten attempts with waits of up to 2 seconds. `cursor_key` is a secret of up to 64
-    bytes that signs page cursors. Processes that exchange cursors need the same key. Without a key, cursors are valid
-    only for this connection. `meter` counts the capacity units that calls consume.
+    `clock` provides the current time for expiry checks, and is used to wait between attempts. The default is the
+    engine's clock or, without an engine, the system clock. `retries` sets how often throttled requests are retried, and
+    the waits between attempts. The default is ten attempts with waits of up to 2 seconds. `cursor_key` is a secret of
+    up to 64 bytes that signs page cursors. Processes that exchange cursors need the same key. Without a key, cursors
+    are valid only for this connection. `meter` counts the capacity units that calls consume.
 
     Raises ValueError for an invalid URL or key, StorageError if a file cannot be used, and ImportError if boto3 is
     required but not installed. Connecting sends no request. If the server is unreachable, the first call raises an

@@ -339,7 +339,8 @@ class Connection:
         def immediate(operation: str) -> Callable[[str, Request], Response]:
             """Return the function that sends requests for an operation directly.
 
-            If the `_call` attribute of the connection was replaced, for example in a test, the function uses it.
+            If the `_call` attribute of the connection was replaced, for example in a test, the function calls the
+            replacement.
             """
             return prepared(operation) if prepared is not None and self._call is call else self._call
 
@@ -627,8 +628,8 @@ class Connection:
         `token` is the idempotency token. A transaction that is repeated with the same token within ten minutes is
         applied only once.
 
-        Raises TransactionFailedError if no write was applied. Its `reasons` attribute contains one element for each
-        write, in order: the error of that write, or None if the write did not fail.
+        Raises TransactionFailedError if none of the writes were applied. Its `reasons` attribute contains one element
+        for each write, in order: the error of that write, or None if the write did not fail.
         """
         self._drive(transact_calls(self.context, calls, token))
 
@@ -673,8 +674,8 @@ class Connection:
         """Create missing tables with their indexes, TTL and stream.
 
         If TTL is declared, it is also enabled on existing tables. If `wait` is True, wait until all tables are active,
-        and then enable point-in-time recovery where it is declared. Raises TableDiffersError if an existing table
-        differs from its declaration in any other way.
+        and then enable point-in-time recovery for the tables that declare it. Raises TableDiffersError if an existing
+        table differs from its declaration in any other way.
         """
         self._drive(tables.create_tables(self.context, declared, wait=wait))
 

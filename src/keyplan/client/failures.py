@@ -152,7 +152,9 @@ _KINDS: dict[tuple[str, str], Origin] = {
     ("UpdateItem", "must"): "update",
 }
 _LABELS = {"assuming": "assumption", "if_version": "version check"}
-"""The names of some builder methods in error messages. Messages show all other builder methods by their own name."""
+"""The names that error messages use for some builder methods. All other builder methods appear under their
+Python name.
+"""
 
 
 class _StoredItem(NamedTuple):

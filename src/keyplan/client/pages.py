@@ -331,7 +331,7 @@ class _Partition:
         """Send requests until a result is available or the key range ends.
 
         If `single_request` is True, send only one request. `needed` is the number of results that the call still needs,
-        or None for any number. `page_size` is the maximum number of items that one request reads.
+        or None if the call has no limit. `page_size` is the maximum number of items that one request reads.
         """
         while self.more and not self.waiting:
             read_page = yield from self._read_page(needed, page_size)
@@ -410,8 +410,8 @@ def page(context: Context, range_reader: RangeReader, arguments: Arguments, opti
     """Read a page of results.
 
     If no limit is set, the page ends after the first response that contains results. If the results of several
-    partitions are merged, it ends when the next result is unknown without a further request. Only the last page can be
-    empty, unless `page_size` is set.
+    partitions are merged, the page ends when a further request is needed to determine the next result. Only the last
+    page can be empty, unless `page_size` is set.
     """
     options = options.with_defaults_of(range_reader.plan)
     if options.segment is not None and range_reader.plan.operation != "Scan":

@@ -233,7 +233,7 @@ class Outcome:
     """A record of whether a write may have been applied even though no attempt returned a successful response."""
 
     uncertain: bool = False
-    """Whether an earlier attempt received no response or a server error, so that the write may have been applied."""
+    """Whether an earlier attempt received no response or a server error, so the write may have been applied."""
 
 
 def send(
@@ -373,8 +373,9 @@ UNDECLARED = "undeclared "
 
 
 class Meter:
-    """Counts the capacity units that calls consume, as in `connect("data.db", meter=meter)`. Connections can share a
-    meter.
+    """Counts the capacity units that calls consume. Connections can share a meter.
+
+    Pass a meter to a connection: `connect("data.db", meter=meter)`.
     """
 
     def __init__(self) -> None:

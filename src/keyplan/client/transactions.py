@@ -359,7 +359,7 @@ def transact(
     already determined.
 
     Raises TransactionFailedError with a reason for each failed call. Raises WriteConflictError or ThrottledError if the
-    last attempt fails. Their messages list the failed steps.
+    last attempt fails because of a conflict or throttling. Their messages list the failed steps.
     """
     sent_token = token or str(uuid.UUID(int=context.clock.random.getrandbits(128), version=4))
     now_s = first_attempt_time(context, token) if now_s is None else now_s
@@ -393,7 +393,7 @@ def _attempt(
 ) -> Program[list[dict[str, Any]] | None]:
     """Send a transaction. Return None if it succeeds.
 
-    Return the cancellation reasons if an item or guard item has changed, so that the transaction must be built again.
+    Return the cancellation reasons if an item or guard item has changed, so the transaction must be built again.
     """
     request = {"TransactItems": [action.request for action in actions], "ClientRequestToken": token}
     try:

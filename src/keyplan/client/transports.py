@@ -23,7 +23,7 @@ class Embedded(Protocol):
         """Whether a write waits until its data is on disk."""
 
     def call(self, operation: str, request: Request) -> Response:
-        """Run one operation. Raises ServiceError where DynamoDB would return an error."""
+        """Run one operation. Raises ServiceError if DynamoDB would return an error."""
 
     def close(self) -> None:
         """Close the database."""

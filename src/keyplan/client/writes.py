@@ -108,7 +108,7 @@ def _was_applied(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
 
 
 def _is_item_of_put(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if the stored item equals the item that a put writes. An earlier attempt of the put has then
+    """Return True if the stored item equals the item that a put writes. This means that an earlier attempt of the put
     succeeded.
     """
     if stored is None or plan.operation != "PutItem":

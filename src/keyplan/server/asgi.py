@@ -46,9 +46,9 @@ class _Waiter:
 class DynamoDBApplication:
     """An ASGI application that serves one engine. The caller must close the engine.
 
-    `signatures` checks the signatures of requests. If it is None, any access key is accepted. In this case, a request
-    to a loopback address is rejected if its Host or Origin header contains a name that is neither a loopback name nor
-    one of `hosts`. See `keyplan.server.hosts`.
+    `signatures` checks the signatures of requests. If it is None, any access key is accepted, and a request to a
+    loopback address is rejected if its Host or Origin header contains a name that is neither a loopback name nor one of
+    `hosts`. See `keyplan.server.hosts`.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class DynamoDBApplication:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serve an ASGI connection of type http or lifespan. A websocket is closed. Raises ValueError for
-        other types.
+        """Serve an ASGI connection of type http or lifespan. A websocket connection is closed. Raises ValueError for
+        any other type.
         """
         if scope["type"] == "http":
             await self._serve(scope, receive, send)
@@ -124,7 +124,7 @@ def _headers(scope: Message) -> dict[bytes, bytes]:
 
 
 def _is_local(scope: Message) -> bool:
-    """Return True if the client connected to a loopback address. Such servers can be the target of DNS rebinding."""
+    """Return True if the client connected to a loopback address. Only such requests are checked for DNS rebinding."""
     server = scope.get("server")
     return server is not None and is_loopback(server[0])
 

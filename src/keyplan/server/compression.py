@@ -60,7 +60,7 @@ def _quality(parameters: bytes) -> float:
     """Return the quality value of a format in an Accept-Encoding header, between 0 and 1.
 
     `parameters` is the text after the format's name. Only the parameter `q` is valid. With any other parameter, the
-    quality is 0, so that the format is not used.
+    quality is 0, so the format is not used.
     """
     name, _, value = parameters.lstrip(b"; \t").partition(b";")[0].partition(b"=")
     if name.strip() not in {b"q", b""}:

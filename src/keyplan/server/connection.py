@@ -150,7 +150,8 @@ class HttpConnection(asyncio.Protocol):
     def _count_incomplete(self, size: int) -> None:
         """Count the bytes of an incomplete request, and reject the request if there are too many.
 
-        This is necessary because the parser buffers a long header or trailer without calling a method.
+        This is necessary because the parser buffers a long header or trailer before it calls a method of the
+        connection.
         """
         self._incomplete_bytes += size
         if self._stage == _HEAD and self._incomplete_bytes > HEAD_BYTES:

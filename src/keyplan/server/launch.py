@@ -33,8 +33,8 @@ def run_until_stopped(
 ) -> int:
     """Serve on a bound socket until SIGINT or SIGTERM. Return the number of connections that were aborted at the end.
 
-    `started` is called when the server accepts connections. `pages` creates the server for browsers and is called in
-    the event loop. A second signal aborts requests in progress immediately.
+    `started` is called when the server starts to accept connections. `pages` creates the server for browsers and is
+    called in the event loop. A second signal aborts requests in progress immediately.
     """
     # Requests create many objects but no cycles. Freeze existing objects, and collect new ones less often.
     gc.collect()

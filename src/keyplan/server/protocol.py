@@ -67,8 +67,8 @@ class ServedEngine(Protocol):
         """The names of the operations that the engine supports."""
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run a request, given as parsed JSON, and return its response. Raises ServiceError where DynamoDB would return
-        an error.
+        """Run a request, given as parsed JSON, and return its response. Raises ServiceError if DynamoDB would return an
+        error.
         """
 
     @property

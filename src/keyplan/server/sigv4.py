@@ -57,7 +57,7 @@ class SignatureChecker(Protocol):
     """The interface of signature checkers."""
 
     def check(self, request: Request) -> None:
-        """Raise the error that DynamoDB would return if the request is not authorized. Otherwise, do nothing."""
+        """Raise DynamoDB's error if the request is not authorized. Otherwise, do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class FormatChecker:
     """A signature checker that requires a complete signature, but accepts any key and any signature value."""
 
     def check(self, request: Request) -> None:
-        """Raise the error that DynamoDB would return if the signature is missing, incomplete or malformed.
+        """Raise DynamoDB's error if the signature is missing, incomplete or malformed.
 
         The error is a MissingAuthenticationTokenError, IncompleteSignatureError or InvalidSignatureError.
         """
@@ -119,9 +119,7 @@ class SignatureVerifier:
         self._clock = clock
 
     def check(self, request: Request) -> None:
-        """Raise the error that DynamoDB would return if the request does not have a valid signature with a
-        known key.
-        """
+        """Raise DynamoDB's error if the request does not have a valid signature with a known key."""
         signature = read_signature(request)
         signed_at, stamp = _parsed_date(signature.date)
         self._check_age(signature, signed_at, stamp)

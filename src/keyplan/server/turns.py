@@ -43,8 +43,8 @@ class TurnQueue(Protocol):
 
 
 Job: TypeAlias = ProtocolCall | Response | Request
-"""An entry of a queue: a call to run, a response to send, or an unparsed request. Requests are parsed later if the
-waiting requests are already large.
+"""An entry of a queue: a call to run, a response to send, or an unparsed request. A request is parsed later if the
+waiting requests already contain many bytes.
 """
 Entry: TypeAlias = tuple[TurnQueue, ProtocolCall | Response]
 

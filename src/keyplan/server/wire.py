@@ -76,7 +76,7 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """An HTTP response. `extra` contains headers that are sent in addition to those of every response."""
+    """An HTTP response. `extra` contains headers in addition to the headers that every response has."""
 
     status: int
     body: bytes

@@ -89,13 +89,13 @@ class Checkpoints(Protocol):
     def save(self, lease: ShardLease) -> None:
         """Store the lease's position and expiry time.
 
-        Raises LeaseLostError if another runner has acquired the shard since.
+        Raises LeaseLostError if another runner has since acquired the shard.
         """
 
     def release(self, lease: ShardLease) -> None:
         """Store the lease's position, and release the shard for other runners.
 
-        Raises LeaseLostError if another runner has acquired the shard since.
+        Raises LeaseLostError if another runner has since acquired the shard.
         """
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
@@ -166,21 +166,21 @@ class FileCheckpoints:
     def save(self, lease: ShardLease) -> None:
         """Store the lease's position and expiry time.
 
-        Raises LeaseLostError if another runner has acquired the shard since.
+        Raises LeaseLostError if another runner has since acquired the shard.
         """
         self._store(lease, lease)
 
     def release(self, lease: ShardLease) -> None:
         """Store the lease's position, and release the shard for other runners.
 
-        Raises LeaseLostError if another runner has acquired the shard since.
+        Raises LeaseLostError if another runner has since acquired the shard.
         """
         self._store(lease, replace(lease, owner=None, until_s=0.0))
 
     def _store(self, current: ShardLease, new: ShardLease) -> None:
         """Replace the stored lease `current` with `new`.
 
-        Raises LeaseLostError if another runner has acquired the shard since.
+        Raises LeaseLostError if another runner has since acquired the shard.
         """
 
         def change(entry: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ class RunnerTable:
 
         `declare` returns the declaration of the table with a given name. `remedy` is the advice in the error message
         for a missing table. `create` determines whether a missing table is created. By default, a missing table is
-        created only for an engine in this process.
+        created only if the database is an engine in this process.
         """
         self._remedy = remedy
         self.service = Service(db, clock=clock)
@@ -119,8 +119,8 @@ class TableCheckpoints:
     ) -> None:
         """Prepare access to the checkpoint table.
 
-        `create` determines whether a missing table is created. By default, a missing table is created only for an
-        engine in this process.
+        `create` determines whether a missing table is created. By default, a missing table is created only if the
+        database is an engine in this process.
         """
         self._table = RunnerTable(db, checkpoint_table, table, remedy=_REMEDY, create=create, clock=clock)
         self._service, self.table = self._table.service, self._table.name
@@ -190,21 +190,21 @@ class TableCheckpoints:
     def save(self, lease: ShardLease) -> None:
         """Store the lease's position and expiry time.
 
-        Raises LeaseLostError if another runner has acquired the shard since.
+        Raises LeaseLostError if another runner has since acquired the shard.
         """
         self._store(lease, {"until": {"N": repr(lease.until_s)}})
 
     def release(self, lease: ShardLease) -> None:
         """Store the lease's position, and release the shard for other runners.
 
-        Raises LeaseLostError if another runner has acquired the shard since.
+        Raises LeaseLostError if another runner has since acquired the shard.
         """
         self._store(lease, {}, removed_names=("owner", "until"))
 
     def _store(self, lease: ShardLease, changes: Item, *, removed_names: tuple[str, ...] = ()) -> None:
         """Store a shard lease. Set the attributes in `changes`, and remove the attributes in `removed_names`.
 
-        Raises LeaseLostError if another runner has acquired the shard since.
+        Raises LeaseLostError if another runner has since acquired the shard.
         """
         values: Item = {"done": {"BOOL": lease.done}, **changes}
         if lease.position is not None:

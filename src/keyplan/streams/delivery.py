@@ -113,8 +113,8 @@ class Track:
     last_at_s: float | None = None
     """The write time, in epoch seconds, of the record that is being delivered or was delivered last.
 
-    If no record of the last page has been delivered yet, the write time of the last record that was read. None if no
-    record has been read.
+    After a page has been read and before its first delivery, this is the write time of the last record on the page. The
+    value is None if no record has been read.
     """
 
     @property

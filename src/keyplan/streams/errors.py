@@ -39,6 +39,4 @@ class ConsumerStoppedError(ChangesError):
 
 
 class LeaseLostError(ChangesError):
-    """Raised if another runner has acquired a shard, so that this runner can no longer store its position
-    in the shard.
-    """
+    """Raised if another runner has acquired a shard, so this runner can no longer store its position in the shard."""

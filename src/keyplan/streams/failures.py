@@ -120,8 +120,8 @@ class TableDestination:
     ) -> None:
         """Prepare access to the table for failed records.
 
-        `create` determines whether a missing table is created. By default, a missing table is created only for an
-        engine in this process.
+        `create` determines whether a missing table is created. By default, a missing table is created only if the
+        database is an engine in this process.
         """
         self._table = RunnerTable(db, failure_table, table, remedy=_REMEDY, create=create, clock=clock)
         self.table = self._table.name

@@ -40,7 +40,7 @@ class Leases:
     def state(self, consumer: BoundConsumer, *, latest: bool) -> tuple[ConsumerState, bool]:
         """Return the stored state of a consumer, and whether the consumer is new.
 
-        If `latest` is True, a new consumer does not receive older changes.
+        If `latest` is True, a new consumer does not receive changes that were made before it started.
         """
         self._announce(consumer.name)
         state = self._checkpoints.state(consumer.name)

@@ -165,7 +165,7 @@ class Failure:
         return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
 
     def with_error(self, error: Exception) -> Failure:
-        """Return a copy of the failure that contains a new error and counts one more attempt."""
+        """Return a copy of the failure that contains the new error and counts this attempt too."""
         return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
 
     def as_plain(self) -> dict[str, Any]:

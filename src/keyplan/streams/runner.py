@@ -183,8 +183,8 @@ class Runner:
     def stop(self, *, drain: bool = True) -> None:
         """Stop the thread that `start` started, after it has delivered the remaining changes.
 
-        If `drain` is False, the thread stops after the delivery in progress. If an error ended the thread, it is
-        raised.
+        If `drain` is False, the thread stops after the delivery in progress. If an error ended the thread, that error
+        is raised.
         """
         self._stops_early = self._stops_early or not drain
         self._stop.set()
@@ -345,7 +345,7 @@ def redrive(
     handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]] | None = None,
 ) -> list[Failure]:
     """Deliver failed records again to their consumers, one by one, and return the records that fail again. Each
-    returned failure contains the new error and counts one more attempt.
+    returned failure contains the new error, and its `attempts` is increased by one.
 
     The consumer receives the change as recorded, even if the item has changed since. Pass `db` if physical table names
     differ from the declared names, and the same `handlers` as for the runner. Raises ConsumerSetupError if a consumer

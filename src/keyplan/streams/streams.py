@@ -38,7 +38,7 @@ class Service:
 
     @property
     def is_embedded(self) -> bool:
-        """Return True if the database is an engine in this process. In this case, missing tables are created by
+        """Return True if the database is an engine in this process. Missing tables in such a database are created by
         default.
         """
         return not isinstance(self._transport, BotoTransport)
@@ -223,7 +223,7 @@ def ready_shards(streams: Sequence[TableStream], is_done: Callable[[str], bool])
 def is_removed(call: Call, arn: str, shard: str) -> bool:
     """Return True if a shard no longer exists.
 
-    The service is asked for this shard with GetShardIterator, because a list of shards may not contain a new shard yet.
+    The check calls GetShardIterator, because a list of shards may not contain a new shard yet.
     """
     try:
         call("GetShardIterator", {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"})

@@ -52,7 +52,7 @@ def decorate_class(test_class: type, engine: EngineLike, enter_block: BlockFacto
 
 
 class _EngineCopies:
-    """The copies of an engine. Each instance of a test class, and therefore each test, has one."""
+    """The copies of an engine. Each instance of a test class, and therefore each test, has a separate copy."""
 
     def __init__(self, engine: EngineLike, enter_block: BlockFactory) -> None:
         self._engine, self._enter_block = engine, enter_block

@@ -99,7 +99,7 @@ class Operation:
     def answer(self, client: Any, engine: EngineLike, params: dict[str, Any]) -> dict[str, Any]:
         """Return the engine's response or error in the format of botocore's parser.
 
-        Raises ParamValidationError where an unmodified client would raise it. A request that is not obviously valid is
+        Raises ParamValidationError if an unmodified client would raise it. A request that is not obviously valid is
         validated before the engine runs it. Other requests are validated only if the engine rejects them as invalid.
         """
         is_valid = self._is_valid(params)

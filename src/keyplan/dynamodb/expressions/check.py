@@ -74,7 +74,7 @@ class CheckPlan:
         self.paths: list[ResolvedPath] = []
 
     def fail(self, problem: str) -> NoReturn:
-        """Add a step that fails for every request, and raise AlwaysRefusedError to end the checks.
+        """Add a step that fails for every request, and raise AlwaysRefusedError to skip the remaining checks.
 
         If the plan has no other step, raise ValidationError instead.
         """
@@ -89,7 +89,7 @@ class CheckPlan:
         raise AlwaysRefusedError
 
     def name(self, path: Path) -> None:
-        """Check that all name placeholders in a path are defined. Otherwise, call `fail`."""
+        """Check that all name placeholders in a path are defined. If a placeholder is undefined, call `fail`."""
         undefined = self.names.undefined(path)
         if undefined is not None:
             self.fail(messages.name_undefined(undefined))

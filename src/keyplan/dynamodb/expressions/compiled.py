@@ -76,7 +76,7 @@ class CompiledCondition(_CheckedExpression):
     """A compiled condition or filter. `test(item, values)` returns True if an item satisfies it. Pass {} for an item
     that does not exist.
 
-    The test is False for every item that does not satisfy all conditions in `required`.
+    Every item that satisfies the condition also satisfies all conditions in `required`.
     """
 
     paths: tuple[ResolvedPath, ...]
@@ -98,9 +98,9 @@ class CompiledProjection:
 class CompiledUpdate(_CheckedExpression):
     """A compiled update.
 
-    The update changes the top-level attributes in `attributes`, at the document paths in `paths`. It reads or changes
-    the paths in `paths_read`. `updated(item)` returns the part of an item that responses contain for the ReturnValues
-    UPDATED_OLD and UPDATED_NEW.
+    The update changes the document paths in `paths`, which belong to the top-level attributes in `attributes`.
+    `paths_read` contains these paths and the paths that the update only reads. `updated(item)` returns the part of an
+    item that responses contain for the ReturnValues UPDATED_OLD and UPDATED_NEW.
     """
 
     paths: tuple[ResolvedPath, ...]
@@ -109,15 +109,17 @@ class CompiledUpdate(_CheckedExpression):
     branches: dict[str, Branch]
     charge: Charge = _NO_CHARGE
     sources: tuple[tuple[str, str], ...] = ()
-    """Pairs of the name of a top-level attribute and the type of its new value. If the type depends on a value in the
-    request, the value's placeholder replaces the type.
+    """Pairs `(name, type)` for the top-level attributes that the update assigns. `type` is the type of the new value
+    or, if it depends on a value in the request, the placeholder of that value.
 
     Attributes whose new type depends on the item are omitted.
     """
 
     def assigned(self, values: Values | None) -> list[tuple[str, str]]:
-        """Return pairs of the name of a top-level attribute and the type of its new value. Attributes whose new type
-        depends on the item are omitted.
+        """Return pairs `(name, type)` for the top-level attributes that the update assigns. `type` is the type of the
+        new value.
+
+        Attributes whose new type depends on the item are omitted.
         """
         values_given = _NO_VALUES if values is None else values
         return [

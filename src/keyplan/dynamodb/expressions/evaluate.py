@@ -152,8 +152,9 @@ def _fast_unequal(attribute: str, name: str) -> Test:
 def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Test]:
     """Return a function that creates a test for an attribute name and a value placeholder.
 
-    The test compares a top-level attribute of the item with the value of the placeholder. It calls `accepts` with the
-    contents of both values if they have the same type. It is optimized for numbers and strings.
+    The test compares a top-level attribute of the item with the value of the placeholder. If both values have the same
+    ordered type (S, N or B), it returns the result of `accepts` for their contents. Otherwise, it returns False. The
+    test is optimized for numbers and strings.
     """
 
     def make_test(attribute: str, name: str) -> Test:

@@ -130,7 +130,8 @@ def bind(
     partition: Sequence[str],
     sort: Sequence[str],
 ) -> KeyRange:
-    """Return the key range that conditions select. Raises ValidationError if the conditions do not match the key.
+    """Return the key range that the conditions in `terms` select. Raises ValidationError if the conditions do not match
+    the key.
 
     `terms` maps attributes to operators and values, in the order of the expression. `partition` and `sort` are the
     names of the key attributes of the table or index.

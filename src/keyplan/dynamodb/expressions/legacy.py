@@ -195,7 +195,7 @@ class LegacyKeyCondition:
     arguments: dict[str, tuple[AttributeValue, ...]]
 
     def indexable_arguments(self, name: str) -> tuple[AttributeValue, ...]:
-        """Return the values that the condition on the attribute `name` compares the attribute with.
+        """Return the values in the condition on the attribute `name`.
 
         Return an empty tuple if the attribute has no condition, or if key conditions do not support the comparison
         operator.

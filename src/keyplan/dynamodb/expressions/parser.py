@@ -137,9 +137,9 @@ def parse_condition(text: str, parameter: str) -> Condition:
     operand, as in `(a = b)` or `(a) = b`, and only the following text shows which of them it starts. Therefore one loop
     parses both, with a list of frames, one per open parenthesis. The depth is bounded by the operator limit.
 
-    A frame contains the conditions that have been parsed since its parenthesis: `or_parts` joined by OR, followed by
-    `and_parts` joined by AND, followed by the number of NOTs before the next term. A "(" adds a frame. A ")" removes
-    the last frame and adds its condition or operand as a term to the frame before it.
+    A frame contains the conditions that have been parsed since its parenthesis. `or_parts` are the completed operands
+    of OR, `and_parts` are the operands of the current AND, and `nots` is the number of NOTs before the next term. A "("
+    adds a frame. A ")" removes the last frame and adds its condition or operand as a term to the frame before it.
     """
     cursor = Cursor(text, parameter)
     frames = [_Frame()]

@@ -341,8 +341,8 @@ def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
 
 
 def sources_of(actions: Iterable[Action], names: Names) -> tuple[tuple[str, str], ...]:
-    """Return pairs of the name of a top-level attribute and the type of its new value. If the type depends on a value
-    in the request, the value's placeholder replaces the type.
+    """Return pairs `(name, type)` for the top-level attributes that the actions assign. `type` is the type of the new
+    value or, if it depends on a value in the request, the placeholder of that value.
 
     Attributes whose new type depends on the item are omitted. DynamoDB checks these types before it reads the item,
     because an index key must not change its type.

@@ -310,7 +310,7 @@ INDEX_UPDATE_BLOCKED = (
 
 
 def out_of_bounds(units: int, member: str, index: str | None = None) -> str:
-    """Return the message for a number of capacity units that no table supports.
+    """Return the message for a number of capacity units that exceeds the maximum for any account.
 
     `member` is the request member that contains the number.
     """

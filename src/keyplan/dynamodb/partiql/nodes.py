@@ -130,8 +130,8 @@ Term: TypeAlias = (
 
 
 def is_test(term: Term) -> bool:
-    """Return True if a term is a condition. The result for a function call is False, because the functions are unknown
-    at this stage.
+    """Return True if a term is a condition. The result for a function call is False, because function names are not
+    looked up at this stage.
     """
     if isinstance(term, Infix):
         return term.operator in COMPARISONS

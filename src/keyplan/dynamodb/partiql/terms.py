@@ -188,7 +188,7 @@ def _is_signed(cursor: StatementCursor) -> bool:
 
 
 def _sign(cursor: StatementCursor) -> str:
-    """Parse the plus and minus signs before a number. Return "-" if the number is negated, or ""."""
+    """Parse the plus and minus signs before a number. Return "-" if the number is negated, and "" otherwise."""
     negative = False
     while sign := cursor.take_sign("-", "+"):
         negative ^= sign.text == "-"

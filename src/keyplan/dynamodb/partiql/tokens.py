@@ -1,6 +1,6 @@
 """The lexer for PartiQL, which returns tokens with their positions.
 
-Source: the lexical rules of the PartiQL specification, as far as DynamoDB supports them.
+Source: the lexical rules of the PartiQL specification. Only the tokens that DynamoDB supports are recognized.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compilation of shapes into functions that check requests.
 
 An acceptor is a closure that accepts only valid content. It can also reject a valid request that contains unknown
-members, deep nesting or scalars that must be converted. The slower phases then decide. An acceptor never accepts an
-invalid request. A property test verifies this.
+members, deep nesting or scalars that must be converted. The slower phases then check the request. An acceptor never
+accepts an invalid request. A property test verifies this.
 """
 
 from __future__ import annotations
@@ -282,9 +282,9 @@ def compile(shape: Structure, *, late: bool = False) -> Check:  # noqa: A001  # 
 def late_check(shape: Structure) -> Callable[[Callable[[Request, Form], T]], Callable[[Request, Form], T]]:
     """Return a decorator for a function that converts a request to canonical values and has no other effect.
 
-    If the function raises an exception, a member that is marked `late` may be invalid. The whole request is then
-    checked against the shape, which raises DynamoDB's error or converts values as DynamoDB does. If this check raises
-    no error, the function is called again.
+    If the function raises an exception, a member that is marked `late` may be invalid. The decorator then checks the
+    whole request against the shape. This check raises DynamoDB's error or converts values as DynamoDB does. If it
+    succeeds, the function is called again.
     """
 
     def decorate(prepare: Callable[[Request, Form], T]) -> Callable[[Request, Form], T]:

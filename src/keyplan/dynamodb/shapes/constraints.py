@@ -224,8 +224,8 @@ _Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
 def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[BrokenConstraint]:
     """Yield the constraints that a value violates, followed by the constraints that its members or elements violate.
 
-    `constraints` is the function that checks a single value. This function yields a pair for each violated constraint:
-    the text of the constraint, and whether it is an enum constraint.
+    `constraints` is the function that checks a single value. It yields a pair `(text, is_enum)` for each violated
+    constraint.
     """
     if content is None:
         if constraints is _all_constraints and not isinstance(shape, AttributeValue):
@@ -266,9 +266,7 @@ def _hashed_members(hidden_count: int, names: tuple[str, ...]) -> list[str]:
 
 
 def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield a pair for each constraint that the value itself violates: the text of the constraint, and whether it is an
-    enum constraint.
-    """
+    """Yield a pair `(text, is_enum)` for each constraint that the value itself violates."""
     if isinstance(shape, String):
         yield from _text_constraints(shape, content)
         return
@@ -280,7 +278,7 @@ def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the length and range constraints that a value violates, as pairs `(text, is_enum)`. `is_enum` is always
+    """Yield a pair `(text, is_enum)` for each length or range constraint that a value violates. `is_enum` is always
     False here.
     """
     if isinstance(shape, Integer | Long):
@@ -296,9 +294,9 @@ def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _lengths(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the length constraints that a value violates, as pairs `(text, is_enum)`. `is_enum` is always False here.
+    """Yield a pair `(text, is_enum)` for each length constraint that a value violates. `is_enum` is always False here.
 
-    Lengths of table ARNs are not checked.
+    Table ARNs are not checked for length.
     """
     if not isinstance(shape, String | List | Map):
         return
@@ -322,18 +320,15 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the pattern constraint of a string if the string does not match the pattern, as a pair `(text, is_enum)`.
-    `is_enum` is always False here.
-    """
+    """Yield a pair `(text, is_enum)` if a string does not match its pattern. `is_enum` is always False here."""
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
 
 
 def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the constraints that a table name or ARN violates, as pairs `(text, is_enum)`. `is_enum` is always False
-    here.
+    """Yield a pair `(text, is_enum)` for each constraint that a table name violates. `is_enum` is always False here.
 
-    The pattern comes before the length. An empty name violates only the length constraint.
+    The pattern comes before the length. An empty name violates only the length constraint. Table ARNs are not checked.
     """
     if is_table_arn(text):
         return

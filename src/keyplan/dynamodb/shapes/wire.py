@@ -133,7 +133,8 @@ class _TypeChecker:
                 self.check_member(content, position, shape.element, name, False)
 
     def check_member(self, holder: Any, key: Any, shape: Shape, name: str, field: bool) -> None:
-        """Check the types in the value at `key`, a key or index, in the structure, map or list `holder`.
+        """Check the types in the value `holder[key]`. `holder` is a structure or map with a string key, or a list with
+        an index.
 
         If DynamoDB converts the value, it is replaced by the converted value.
         """

@@ -64,7 +64,7 @@ class Form(Protocol):
         """Return a stored item in this form, given its encoded body."""
 
     def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
-        """Return the stored items as a list, in the form that responses contain.
+        """Return the stored items as a list for a response in this form.
 
         `bodies` are the stored bodies of the items. If the items have already been decoded, pass them as `decoded`, so
         that they are not decoded again.
