@@ -73,8 +73,8 @@ def parse_price(text: str) -> ClaimedPrice | None:
 
 
 def parse_milliseconds(text: str) -> float | None:
-    """Return the maximum latency in the text of a claim, in milliseconds, or None if the text contains none.
-    "single-digit ms" counts as 10.
+    """Return the maximum latency in the text of a claim, in milliseconds, or None if the text contains none. For
+    "single-digit ms", return 10.
     """
     match = _LATENCY.search(text)
     if match is None:

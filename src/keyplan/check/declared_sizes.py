@@ -32,7 +32,7 @@ _CONTAINER_BYTES = 3
 def max_item_bytes(entity: EntitySpec) -> tuple[int, str]:
     """Return the maximum total size of an entity's bounded fields in bytes, and the name of the largest field.
 
-    Unbounded fields count as 0, so items of an entity with such fields can be larger.
+    The size of unbounded fields is not included, so items of an entity with such fields can be larger.
     """
     sizes = {
         field.name: len(field.attribute.encode()) + (max_bytes(field.info.annotation, field.info) or 0)

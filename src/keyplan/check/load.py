@@ -1,6 +1,6 @@
 """The load of a design: the requests of its patterns, and the capacity units that they use on tables and indexes.
 
-Only declared rates count. A pattern without a rate adds no load.
+A pattern without a declared rate adds no load.
 """
 
 from __future__ import annotations

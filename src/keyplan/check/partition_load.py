@@ -38,13 +38,13 @@ _MAX_SHARDS = 1_000
 
 
 def is_constant(source: Source) -> bool:
-    """Return True if the value of a key field is a constant, so that it is the same in every call."""
+    """Return True if the value of a key field is a constant, which is the same in every call."""
     return source is not None and not isinstance(source, CALL_SOURCES)
 
 
 def _skews(plan: Plan, entities: Iterable[EntitySpec]) -> dict[str, float]:
-    """Return the shares of the most frequent values of a counter's key fields, by field name, as far as other entities
-    declare them.
+    """Return the shares of the most frequent values of a counter's key fields, by field name. Only fields whose shares
+    another entity declares are included.
 
     A counter is an item to which the plan adds a number. The result is empty for all other plans. For example, if an
     entity declares that a third of all votes are for one poll, a third of the additions go to the counter of that poll.
@@ -202,7 +202,7 @@ class HotKey:
 
     @property
     def is_constant(self) -> bool:
-        """Return True if the partition key contains no field, so that it has only one value."""
+        """Return True if the partition key contains no field and therefore has only one value."""
         return self.bound is None or not any(part.fields for part in self.bound.partition)
 
     @property
@@ -252,10 +252,10 @@ def _sources(plan: Plan) -> dict[str, Source]:
 
 
 def _current_periods(plan: Plan, parts: Iterable[BoundKeyAttribute]) -> dict[str, Source]:
-    """Return the key fields that have the current period, such as the day, as their value in all new items. Each field
-    is mapped to "now".
+    """Return the key fields whose value in all new items is the current period, such as the day. Each field is mapped
+    to "now".
 
-    "now" counts as a constant, because all calls at about the same time write to the same key.
+    "now" is treated as a constant, because all calls at about the same time write to the same key.
     """
     if plan.item is None:
         return {}
@@ -279,8 +279,8 @@ def _table_loads(
 ) -> Iterator[tuple[EntitySpec, BoundKey, PatternLoad]]:
     """Yield the load that each pattern puts on a key of a table, together with the entity and its primary key.
 
-    The load includes writes to local indexes, which share the table's partitions. It is computed for partition keys or,
-    if `items` is True, for complete primary keys. In this case, queries are skipped.
+    The load includes writes to local indexes, which share the table's partitions. It is computed for partition keys. If
+    `items` is True, it is computed for complete primary keys instead, and queries are skipped.
     """
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
     for request in requests:

@@ -25,8 +25,8 @@ from keyplan.design.planning.plan import Plan
 def belongs_to(child: EntitySpec, owner: EntitySpec) -> bool:
     """Return True if the key of `child` contains all key fields of `owner` and at least one more.
 
-    If the owner's key has only one field, the field in the key of `child` could refer to a third entity. In this case,
-    the two entities must also share a partition, or the field must be named after the owner.
+    If the owner's key has only one field, the field in the key of `child` could refer to a third entity. The two
+    entities must then also share a partition, or the field must be named after the owner.
     """
     child_fields, owner_fields = set(child.key.fields), set(owner.key.fields)
     if not owner_fields < child_fields:
@@ -36,8 +36,8 @@ def belongs_to(child: EntitySpec, owner: EntitySpec) -> bool:
 
 
 def share_partition(child: EntitySpec, owner: EntitySpec) -> bool:
-    """Return True if the partition keys of two entities have the same template, so that items with the same key values
-    are in the same item collection.
+    """Return True if the partition keys of two entities have the same template. Items with the same key values are then
+    in the same item collection.
     """
     return child.schema is owner.schema and key_text(child.key.partition) == key_text(owner.key.partition)
 

@@ -45,7 +45,7 @@ def order_of(plan: Plan, entity: EntitySpec) -> Iterator[SortField]:
 
 
 def _is_text(placeholder: BoundPlaceholder) -> bool:
-    """Return True if a placeholder contains unchanged text, so that keys sort in the order of the text."""
+    """Return True if a placeholder contains unchanged text, so keys sort in the order of the text."""
     return placeholder.field.type is str and placeholder.field.choices is None and placeholder.encoding.keeps_order
 
 

@@ -205,8 +205,8 @@ def _incidental_reads(plan: Plan) -> list[EntitySpec]:
 
 
 def _shares_partition(plan: Plan, other: EntitySpec) -> bool:
-    """Return True if an entity's partition keys have the same template as the keys of a query, apart from
-    field names.
+    """Return True if an entity's partition keys have the same template as the keys of a query, ignoring the names of
+    the fields.
     """
     bound = other.key_in(plan.index)
     if bound is None or plan.key is None:
@@ -270,8 +270,8 @@ def _requests(plan: Plan, evaluated: float, matching_items: float) -> float:
 def _items_per_partition(plan: Plan, matching_items: float, requests: float) -> float:
     """Return the number of items that a query on several partitions reads in each of them.
 
-    `matching_items` is the number of items that match the key condition: in each partition if the caller passes the
-    partitions, otherwise in all partitions together.
+    `matching_items` is the number of items that match the key condition. If the caller passes the partitions, it is the
+    number in each partition. Otherwise, it is the total of all partitions.
     """
     return matching_items if _caller_lists_partitions(plan) else matching_items / requests
 
@@ -316,9 +316,8 @@ def _write(plan: Plan, *, is_step: bool = False) -> Units:
 def _reads(plan: Plan, *, is_step: bool) -> int:
     """Return the number of additional requests with which a write reads its item: 0, 1 or 2.
 
-    The item is read before the write if the items that reserve its unique values might have to change. In this case, it
-    is also read after the write if the pattern returns it. A step of a transaction (`is_step`) does not return an
-    item.
+    The item is read before the write if the items that reserve its unique values might have to change. Such an item is
+    also read after the write if the pattern returns it. A step of a transaction (`is_step`) does not return an item.
     """
     if not plan.reads_first:
         return 0
@@ -347,7 +346,7 @@ def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
 
 
 def _share_written(plan: Plan, bound: BoundKey) -> float:
-    """Of the items that a plan writes or deletes, return the share that is in an index.
+    """Return the share of items in an index, among the items that a plan writes or deletes.
 
     A new item is in the index if the default values of its fields satisfy `only_if`. For example, few orders are open,
     but every order is open when it is created. For other items, the declared share of stored items applies.

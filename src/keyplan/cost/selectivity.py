@@ -373,10 +373,10 @@ def _share(entity: EntitySpec, name: str, source: Source, condition: Condition |
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """The effect of a condition on one field on the number of matching items.
+    """The factor by which a condition on one field reduces the number of matching items.
 
-    The number of items is divided by `number`, which is the number of distinct values of the field divided by the
-    number of requested values. `number` is None if it is unknown.
+    `number` is the number of distinct values of the field divided by the number of requested values, or None if it is
+    unknown. The number of items is divided by it.
     """
 
     number: float | None

@@ -41,7 +41,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def checked_call(function_or_class: Decorated) -> Decorated:
-    """Decorate a function or class so that a call with wrong arguments raises DesignError at the caller's line."""
+    """Decorate a function or class. A call with wrong arguments then raises DesignError at the caller's line."""
     if not isinstance(function_or_class, type):
         return _with_checked_arguments(function_or_class, function_or_class.__qualname__.removesuffix(".__init__"))  # type: ignore[no-any-return]
     function_or_class.__init__ = _with_checked_arguments(function_or_class.__init__, function_or_class.__name__)  # type: ignore[misc]
@@ -138,15 +138,15 @@ def check_text(option: str, value: object, *, may_be_none: bool = False) -> None
 
 
 def check_flags(**flags: object) -> None:
-    """Raise DesignError unless every option, passed as a keyword argument, is a bool."""
+    """Raise DesignError unless each option is a bool. Options are passed as keyword arguments."""
     for option, value in flags.items():
         if not isinstance(value, bool):
             raise invalid_option(option, value, "neither True nor False", f"write {option}=True, or leave it out")
 
 
 def check_numbers(**numbers: object) -> None:
-    """Raise DesignError unless every option, passed as a keyword argument, is a non-negative number or None. None means
-    that the option is not set.
+    """Raise DesignError unless each option is a non-negative number or None, which means that the option is not set.
+    Options are passed as keyword arguments.
     """
     for option, value in numbers.items():
         if value is not None and not is_number(value):

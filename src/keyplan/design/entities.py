@@ -375,7 +375,7 @@ def _check_version(name: str | None, fields: Mapping[str, StoredField], model: t
 def _check_write_times(fields: Mapping[str, StoredField], key: BoundKey, model: type[Entity]) -> None:
     """Raise DesignError if the primary key contains the time of the last write.
 
-    Otherwise, each write would change the key and therefore create another item.
+    With such a key, each write would change the key and therefore create another item.
     """
     for name in key.fields:
         if fields[name].write_time == "updated":

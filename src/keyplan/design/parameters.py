@@ -183,7 +183,7 @@ def _declared_annotation(source: Source) -> Any:
 
 
 def is_never_none(source: Source) -> bool:
-    """Return True if a parameter's annotation excludes None and empty sets, so that its value is always stored."""
+    """Return True if a parameter's annotation excludes None and empty sets, so its value is always stored."""
     return _is_always_stored(annotation_of(source))
 
 

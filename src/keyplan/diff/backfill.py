@@ -140,10 +140,8 @@ def count_of(spec: EntitySpec, counterpart: EntitySpec | None = None) -> int | N
 
 
 def _sized_entity(spec: EntitySpec, counterpart: EntitySpec | None) -> EntitySpec:
-    """Return an entity.
-
-    If it declares no volume, return a copy with the volume of `counterpart`, which is the same entity in the other
-    design.
+    """Return an entity or, if it declares no volume, a copy with the volume of `counterpart`, which is the same entity
+    in the other design.
     """
     return spec if spec.volume is not None or counterpart is None else replace(spec, volume=counterpart.volume)
 
@@ -225,7 +223,7 @@ def _share(rewrites: Iterable[ItemRewrite]) -> float:
 
 
 def _new_entity(rewrites: list[ItemRewrite]) -> EntitySpec | None:
-    """Return the entity in the new design, or None if all changes delete its items, so that no new entity exists."""
+    """Return the entity in the new design, or None if all changes delete the entity's items."""
     return next((rewrite.new for rewrite in rewrites if rewrite.new is not None), None)
 
 

@@ -162,8 +162,8 @@ def copy_steps(old: Table, new: Table) -> tuple[RolloutStep, ...]:
     """Return the steps that copy the items of a table into a new table and then delete the old table.
 
     While items are copied, programs write to both tables in one transaction, so that both are complete. The transaction
-    that copies an item also checks that the original still exists. Otherwise, an item that a program deletes could
-    reappear.
+    that copies an item also checks that the original still exists. Without this check, an item that a program deletes
+    could reappear.
     """
     old_name, replacement = old.name, new.name if new.name != old.name else f"{new.name} under a new name"
     copy = (

@@ -317,7 +317,7 @@ def primary_key_changes(pair: EntityPair) -> Iterator[DesignChange]:
 def index_key_changes(pair: EntityPair) -> Iterator[DesignChange]:
     """Yield the changes to an entity's keys in indexes that exist in both designs.
 
-    Keys in a new index are reported with the index.
+    Keys in a new index are not included, because they are reported together with the index.
     """
     common_indexes = {index.name for index in pair.old.schema.indexes} & {
         index.name for index in pair.new.schema.indexes
@@ -529,6 +529,8 @@ def _index_only_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
 
 
 def unreported_attributes(pair: EntityPair, attributes: Iterable[str]) -> str:
-    """Return the names of the given attributes that are not rewritten by a change to a field, separated by commas."""
+    """Return the names of the given attributes, separated by commas. Attributes that a change to a field already
+    rewrites are omitted.
+    """
     reported = rewritten_attributes(pair)
     return ", ".join(name for name in attributes if name not in reported)

@@ -36,8 +36,8 @@ def missing_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
 def removed_share(spec: EntitySpec, field: str, field_losses: Sequence[Loss]) -> float | None:
     """Return the share of items in which the new type rejects the value of a field.
 
-    `field_losses` are the reasons for which the new type rejects values. Return None if a reason is not the removal of
-    choices, or if the design does not declare the share of each value.
+    `field_losses` are the reasons why the new type rejects values. Return None unless every reason is the removal of
+    choices and the design declares the share of each value.
     """
     shares = shares_of(spec, field, None)
     if shares is None or not all(loss.values for loss in field_losses):

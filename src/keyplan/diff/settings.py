@@ -82,7 +82,7 @@ def _provisioned_parameters(old: Schema, new: Schema, capacity: Provisioned) -> 
     """Return the parameters of an UpdateTable request that sets the provisioned capacity of the table and of the global
     indexes that exist in the old design.
 
-    Indexes without a declared capacity get `capacity`, the capacity of the table.
+    `capacity` is the capacity of the table. It is also used for indexes without a declared capacity.
     """
     billing_by_index = {index.name: index.billing for index in new.indexes}
     members: dict[str, object] = {"BillingMode": "PROVISIONED", "ProvisionedThroughput": capacity_units(capacity)}

@@ -345,7 +345,7 @@ def _index_added(old: Table, new: Table, index: Index, counterpart: Index | None
 
 def _stored_and_incomplete(old: Table, new: Table, index: Index) -> tuple[list[EntitySpec], list[EntityPair]]:
     """Return two lists of the entities in a new index: those whose stored items already have its key attributes, and
-    those whose stored items must be rewritten to have them.
+    those whose stored items must be rewritten to add them.
     """
     complete, incomplete = [], []
     for before, after in match_entities(old, new).pairs:

@@ -31,8 +31,8 @@ def refuse_truth() -> NoReturn:
 
 
 def refuse_join(builder: str, other: object) -> NoReturn:
-    """Raise DesignError, because a pattern body combines `pk(...)` or `item(...)` with another object by means of an
-    operator such as &.
+    """Raise DesignError, because a pattern body combines `pk(...)` or `item(...)` with another object with an operator
+    such as &.
 
     `builder` is "pk" or "item". The fix in the error depends on the type of the other object.
     """
@@ -151,7 +151,7 @@ class KeyCondition:
         return SortKey(self)
 
     def filter(self, condition: Condition) -> KeyCondition:
-        """Add a filter, so that the query returns only items that match the condition.
+        """Add a filter. The query then returns only items that match the condition.
 
         DynamoDB still reads the other items and charges for them.
         """
@@ -318,7 +318,7 @@ class _PartitionKey:
 
     def text(self, words: str) -> KeyCondition:
         """Return a key condition whose partition key is a string with placeholders for parameters, such as
-        pk.text("USER#{user_id}").
+        `pk.text("USER#{user_id}")`.
         """
         check_key_text("pk", words)
         return KeyCondition(partition_text=words)
@@ -379,7 +379,7 @@ class ItemWrite:
     item: Source = None
     """The complete item to write, or None if the write has a key and changes instead."""
     replaceable: Condition | None = None
-    """The condition under which a create may replace an existing item."""
+    """The condition under which a `create` pattern may replace an existing item."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """Maps each field to the location in the source code where the pattern names it."""
     is_empty_patch: bool = False
@@ -462,7 +462,7 @@ class ItemWrite:
         return replace(self, assumed=merge_fields(self.assumed, fields), places=places)
 
     def replace_if(self, condition: Condition) -> ItemWrite:
-        """Allow a create to replace an existing item that matches this condition."""
+        """Allow a `create` pattern to replace an existing item that matches this condition."""
         return replace(self, replaceable=join_conditions(self.replaceable, check_condition(condition, ".replace_if")))
 
     def _with_changes(
@@ -525,7 +525,7 @@ def item(*entity: object, **fields: object) -> ItemWrite:
     """Start a method chain that declares a read by key or a write.
 
     Pass the primary key fields, as in `item(user_id=user_id, task_id=task_id)`. In a batch, the value of one field can
-    be each(...). To create, put or replace a whole item, pass the item itself, as in `item(task)`.
+    be `each(...)`. To create, put or replace a whole item, pass the item itself, as in `item(task)`.
     """
     if entity:
         if fields or len(entity) > 1:

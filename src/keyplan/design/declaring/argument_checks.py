@@ -37,7 +37,7 @@ class ArgumentCheck(NamedTuple):
     expected: Any
     """The type annotation that argument values must match."""
     exact: frozenset[type]
-    """Classes whose instances are always valid. This test is fast, so it comes before all other tests."""
+    """Classes whose instances are always valid. The class of a value is looked up here before any slower check runs."""
     accepts: TypeCheck
     instance_of: type | None = None
     """The class that a value must be an instance of. Set only for a parameter that is a whole item, or whose attributes
@@ -403,9 +403,7 @@ _WHOLE = (*(kind for kind, _ in _SCALARS if kind is not Mapping), *_NUMBERS, Enu
 
 
 def _exact_types(annotation: Any) -> frozenset[type]:
-    """Return the classes whose instances always satisfy the type annotation, so that their values need no further
-    check.
-    """
+    """Return the classes whose instances always satisfy the type annotation, so such values need no further check."""
     bare, _ = without_none(annotation)
     parts = get_args(bare) if get_origin(bare) in {Union, types.UnionType} else (bare,)
     exact: set[type] = {type(None)}

@@ -73,10 +73,10 @@ class Table:
           are read and counted;
         - expiry checks: reads return expired items as with `expired=True`, write conditions ignore the expiry time, and
           an upsert changes an expired item instead of deleting it first;
-        - the discriminator in the filters of counts.
+        - the discriminator in the filters of `count` patterns.
 
-        Requests still contain the existence conditions of creates, replaces, updates and checks, version conditions,
-        the guard items that reserve unique values, and index keys.
+        Requests still contain existence conditions (for `create`, `replace`, `update` and `check` patterns), version
+        conditions, the guard items that reserve unique values, and index keys.
         """
         index_tuple = as_tuple("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
         ttls = () if ttl is None else as_tuple("ttl", ttl, (str, TTL), 'write ttl="expires_at", the attribute\'s name')

@@ -89,14 +89,16 @@ If a call omits the argument, the field is not written. UNSET is falsy.
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return the type without Annotated, NewType and None, and True if the annotation allows None."""
+    """Strip Annotated, NewType and None from an annotation. Return the remaining type, and True if the annotation
+    allows None.
+    """
     bare, optional, _ = unwrap(annotation)
     return bare, optional
 
 
 def unwrap(annotation: Any) -> tuple[Any, bool, list[Any]]:
-    """Return the type without Annotated, NewType and None, True if the annotation allows None, and the metadata from
-    Annotated.
+    """Strip Annotated, NewType and None from an annotation. Return the remaining type, True if the annotation allows
+    None, and the metadata from Annotated.
     """
     optional, metadata = False, []
     while True:
@@ -249,7 +251,7 @@ _CODES: tuple[tuple[tuple[type, ...], TypeCode], ...] = (
 
 @dataclass(frozen=True)
 class DeclaredField:
-    """The type of a field without Annotated, Optional and NewType, together with its declared constraints.
+    """The type of a field without Annotated, Optional or NewType, together with its declared constraints.
 
     `choices` are the members of an Enum or the values of a Literal, in declaration order. Lengths are in characters.
     `pattern` is a regular expression. `minimum` and `maximum` are inclusive bounds for a number.
@@ -365,9 +367,9 @@ class WriteTime:
 def Created() -> Any:  # noqa: N802 - reads like the type of a field, as pydantic's Field does
     """Declare a field that stores the time at which an item was created, as in `created_at: datetime = Created()`.
 
-    The value is None until the item is written. A create sets it to the time of the connection's clock. A put, replace
-    or batch put keeps the value in the item, or sets it if it is None. An upsert sets it if it creates the item. Other
-    updates do not change it.
+    The value is None until the item is written. A `create` pattern sets it to the time of the connection's clock. A
+    `put`, `replace` or `batch_put` pattern keeps the value in the item, or sets it if it is None. An upsert sets it if
+    it creates the item. Other updates do not change it.
     """
     return _write_time_field("created")
 
@@ -375,8 +377,8 @@ def Created() -> Any:  # noqa: N802 - reads like the type of a field, as pydanti
 def Updated() -> Any:  # noqa: N802
     """Declare a field that stores the time of the last write, as in `updated_at: datetime = Updated()`.
 
-    The value is None until the item is written. Every create, put, replace, batch put and update sets it to the time of
-    the connection's clock, and updates the index keys that contain it.
+    The value is None until the item is written. Every `create`, `put`, `replace`, `batch_put` and `update` pattern sets
+    it to the time of the connection's clock, and updates the index keys that contain it.
     """
     return _write_time_field("updated")
 

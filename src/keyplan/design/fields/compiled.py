@@ -381,7 +381,9 @@ _SIMPLE_ENCODINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "L": (("value.__class__ is list", f"{{'L': {_MEMBERS}}}"),),
     "SS": (("value.__class__ is set and value", "encode_set(value)"),),
 }
-"""Maps each attribute type to pairs of a test for a value and the expression that encodes such a value."""
+"""Maps each attribute type to pairs `(test, expression)`. `test` is source code that tests a value, and `expression` is
+source code that encodes a value for which the test is true.
+"""
 
 
 def _define_function(head: str, lines: Sequence[str], scope: dict[str, Any]) -> Any:

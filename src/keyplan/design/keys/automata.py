@@ -59,7 +59,7 @@ class AutomatonBuilder:
         self.add(Run(ANY, 0, None))
 
     def add_delimited(self, language: Language, delimiter: str, excluded: CharSet) -> None:
-        """Append the words of a language that a delimiter can follow without ambiguity.
+        """Append the words of a language, except for words after which the position of a delimiter is ambiguous.
 
         Two kinds of words are excluded: words that contain the delimiter or a character in `excluded`, and words whose
         last characters, followed by the first characters of the delimiter, form the delimiter. A parser would end such

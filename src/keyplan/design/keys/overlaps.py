@@ -199,7 +199,7 @@ def _first_shared(
 def _shared_values(
     left: Sequence[BoundTemplate], right: Sequence[BoundTemplate], texts: tuple[str, ...]
 ) -> Overlap | None:
-    """Return the overlap that the strings of a shared key prove, or None if they do not prove one.
+    """Verify that two keys share these strings, and return the overlap. Return None if this cannot be verified.
 
     `left` and `right` are the templates of both keys, and `texts` contains one string per key attribute. The strings
     are decoded to the values of one list of templates, and rendered again. If both lists can produce the rendered

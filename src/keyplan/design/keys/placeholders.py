@@ -332,7 +332,9 @@ _NEVER = "(?!)"  # matches nothing
 
 
 def delimiter_of(following: Text | Placeholder | None) -> str:
-    """Return the delimiter between a placeholder and the following part, or an empty string if there is none."""
+    """Return the delimiter between a placeholder and the following part, or an empty string if nothing
+    separates them.
+    """
     if not isinstance(following, Text):
         return ""
     return "".join(takewhile(lambda character: not character.isalnum(), following.text)) or following.text

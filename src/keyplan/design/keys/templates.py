@@ -340,7 +340,7 @@ class BoundTemplate:
     # Bounds of ranges.
 
     def lower(self, values: Mapping[str, Any]) -> str:
-        """Return a lower bound for keys whose last given field is at least the given value, for use in
+        """Return a lower bound for keys whose last given field is greater than or equal to the given value, for use in
         BETWEEN or >=.
         """
         start = self._known_start(values)
@@ -353,7 +353,7 @@ class BoundTemplate:
         return text + lowest
 
     def upper(self, values: Mapping[str, Any]) -> str:
-        """Return an upper bound for keys whose last given field is at most the given value, for use in
+        """Return an upper bound for keys whose last given field is less than or equal to the given value, for use in
         BETWEEN or <=.
         """
         start = self._known_start(values)
@@ -515,8 +515,8 @@ class BoundTemplate:
         field.
 
         Rendering rejects such values. If a placeholder of variable width directly precedes another placeholder, the
-        delimiter is "". In this case, rendering cannot reject any value, and two different sets of values can produce
-        the same key.
+        delimiter is "". Rendering then cannot reject any value, and two different sets of values can produce the same
+        key.
         """
         risks = [(part.name, part.delimiter) for part in self.placeholders if part.can_contain_delimiter]
         return risks + [(part.name, "") for part in self.placeholders if not part.is_delimited]

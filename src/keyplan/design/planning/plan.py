@@ -159,7 +159,7 @@ class Plan:
     exists: Literal["must", "must_not", "may"] = "may"
     """Whether the written item must exist, must not exist, or may exist."""
     replaceable: Condition | None = None
-    """The condition under which a create, with exists="must_not", replaces an existing item."""
+    """The condition under which a `create` pattern, which has `exists="must_not"`, replaces an existing item."""
     version: Source = None
     """The version that the stored item must have. If a whole item is written, this is the version in that item."""
     item: Source = None

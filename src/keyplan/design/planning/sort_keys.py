@@ -259,7 +259,7 @@ def _plan_conditions(
     """Plan the conditions on the sort key attributes. Equality conditions on leading attributes are followed by at most
     one range or prefix condition.
 
-    If `is_restricted` is False, plan no condition, so that the whole partition is read.
+    If `is_restricted` is False, do not plan any condition. The query then reads the whole partition.
     """
     conditions: list[SortCondition] = []
     for part in bound_key.sort if is_restricted else ():
@@ -375,7 +375,7 @@ Planned = tuple[SortCondition, Condition | None]
 def _is_open(part: BoundKeyAttribute, key_condition: KeyCondition) -> bool:
     """Return True if the sort key starts with the field to which the condition applies a range.
 
-    In this case, one bound is sufficient.
+    For such a range, one bound is sufficient.
     """
     assert part.template is not None, "the caller looked"
     return not part.template.literal_prefix and not any(name in key_condition.sort for name in part.fields)

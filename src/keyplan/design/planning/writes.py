@@ -87,13 +87,13 @@ def check_fields(pattern: PatternDeclaration, places: Mapping[str, Place]) -> No
 
 
 def _refuse_changes(pattern: PatternDeclaration, write: ItemWrite, verb_phrase: str, fix: str) -> None:
-    """Raise DesignError if a delete or check declares changes, a whole item, or `.assuming(...)`."""
+    """Raise DesignError if a `delete` or `check` pattern declares changes, a whole item, or `.assuming(...)`."""
     if write.actions or write.item is not None or write.assumed:
         raise DesignError(f"{pattern.name} {verb_phrase}", place=pattern.place, fix=fix)
 
 
 def plan_put(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:
-    """Plan the write of a whole item: a create, put or replace."""
+    """Plan the write of a whole item by a `create`, `put` or `replace` pattern."""
     if write.item is None or write.key or write.actions or write.assumed:
         raise DesignError(
             f"{pattern.name} writes a whole item, but does not return item(new)",

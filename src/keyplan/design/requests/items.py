@@ -66,13 +66,15 @@ class ItemBuilder:
 
 
 class ComputedFields:
-    """The fields whose values a put computes: the version, and the fields declared with Created() and Updated()."""
+    """The fields whose values are computed when a whole item is written: the version, and the fields declared with
+    Created() and Updated().
+    """
 
     def __init__(self, spec: EntitySpec, *, exists: Literal["must", "must_not", "may"], counts: bool = True) -> None:
-        """Determine which fields of an entity a put computes.
+        """Determine which fields of an entity are computed.
 
-        `exists` states whether the item must exist, as in `Plan.exists`. With `counts`, the version is incremented,
-        unless the item must not exist.
+        `exists` states whether the item must exist, as in `Plan.exists`. If `counts` is True, the version is
+        incremented, except for an item that must not exist.
         """
         self._version = spec.version
         self._counts = counts and exists != "must_not"
@@ -81,11 +83,11 @@ class ComputedFields:
         self._times_if_none = [] if exists == "must_not" else created_fields
         self._times += [] if self._times_if_none else created_fields
         self.has_fields = bool(self._version is not None or self._times or self._times_if_none)
-        """Whether a put computes any field."""
+        """Whether any field is computed."""
         self._time = reader(WRITE_TIME)
 
     def values(self, entity: Entity, arguments: Arguments) -> dict[str, Any]:
-        """Return the computed field values for one put of an object."""
+        """Return the values to store in the computed fields when an object is written."""
         computed: dict[str, Any] = {}
         if self._version is not None:
             version = int(getattr(entity, self._version))
@@ -298,8 +300,8 @@ def key_identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
 
 
 def walk_values(key: KeySelection | None, source: object) -> Callable[[Arguments], Sequence[Any]]:
-    """Return a function that returns the values for which a call needs separate keys or requests, given the arguments
-    of the call.
+    """Return a function that accepts the arguments of a call and returns the values for which the call needs separate
+    keys or requests.
 
     These are the values of each(...) or, for every_shard(), the partition keys of all shards.
     """

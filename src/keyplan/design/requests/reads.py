@@ -108,7 +108,7 @@ class RangeRequest:
 
     @property
     def counts(self) -> bool:
-        """Whether the requests ask DynamoDB only for the number of items, so that the responses contain no items."""
+        """Whether the requests ask DynamoDB only for the number of items. The responses then contain no items."""
         return bool(self._counted)
 
     @property
@@ -250,7 +250,7 @@ def service_can_count(plan: Plan) -> bool:
     """Return True if DynamoDB can count the results itself, without returning items.
 
     The range must contain only items of the pattern's entities, or a filter must select them. For a table declared with
-    `literal`, a count includes all items of the range.
+    `literal`, the number includes all items of the range.
     """
     if plan.residue is not None or _expires_unseen(plan):
         return False

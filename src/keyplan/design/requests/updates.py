@@ -68,8 +68,8 @@ class UpdateClause:
 
     bind: Callable[[Arguments, UpdateClauses], None]
     section: str
-    """The name of the list in UpdateClauses to which the clause belongs, such as "sets". If this depends on the call,
-    the list for the longest variant of the clause.
+    """The name of the list in UpdateClauses to which the clause belongs, such as "sets". If the list depends on the
+    call, `section` is the list for the longest variant of the clause.
     """
     longest: str
 

@@ -94,8 +94,8 @@ class WriteConditions:
         return writer.fragment(not_expired(writer, ttl), has_or=True)
 
     def _absence(self, plan: Plan, ttl: str | None) -> Fragment:
-        """Return the condition under which a create may write: no such item exists, the existing item has expired, or
-        the pattern allows replacing it.
+        """Return the condition under which a `create` pattern may write its item: no such item exists, the existing
+        item has expired, or the pattern allows replacing it.
         """
         writer = self._writer()
         texts = [f"attribute_not_exists({writer.name(plan.schema.partition)})"]
@@ -204,11 +204,11 @@ class WriteRequest:
         self.key = _key_of(plan, self.entity)
         """Builds the primary key of the item that a call writes, given the arguments of the call."""
         self.read_item, self._model = reader(plan.item), plan.entity.model
-        """Returns the object that a put writes, without checking its class."""
+        """Returns the object to write as a whole item, without checking its class."""
         self._builder = item_builder(plan.entity)
         self._computed = ComputedFields(plan.entity, exists=plan.exists)
         self.sets_fields = self._computed.has_fields
-        """Whether a put computes fields: the version or the write times."""
+        """Whether fields are computed when a whole item is written: the version or the write times."""
         self._is_put = plan.operation == "PutItem"
         self._is_plain = (
             self._update is None and plan.operation != "ConditionCheck" and not self._conditions.has_conditions

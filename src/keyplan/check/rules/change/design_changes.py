@@ -139,8 +139,8 @@ def key_template_changed(comparison: Comparison) -> Iterator[Finding]:
     Finds entities whose key templates, prefixes or index conditions change, and entities that are moved to another
     table.
 
-    Why is this bad? A template affects new writes only. Reads with new keys do not find stored items, a create does not
-    detect that an item exists, and stored items remain in indexes under their old keys.
+    Why is this bad? A template affects new writes only. Reads with new keys do not find stored items, `create` patterns
+    do not detect that an item exists, and stored items remain in indexes under their old keys.
 
     Fix: deploy a version of the program that reads both the old and the new form of the key. When every running version
     reads both, write the new form and rewrite stored items. Then read only the new form. `keyplan diff` shows the

@@ -41,9 +41,9 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
     Why is this bad? A put replaces an existing item, and all values of this item are lost. Examples are a counter that
     an update increased, a decision that another request stored, and another event with the same key.
 
-    Fix: use `@table.create` for new items and `@table.replace` with a version for existing items. A create fails if the
-    item exists (`.replace_if(...)` allows exceptions). Suppress the finding for cached values and latest values, which
-    are meant to be overwritten.
+    Fix: use `@table.create` for new items and `@table.replace` with a version for existing items. A `create` pattern
+    fails if the item exists (`.replace_if(...)` allows exceptions). Suppress the finding for cached values and latest
+    values, which are meant to be overwritten.
 
     Source: API reference, PutItem: an existing item with the same key is replaced completely.
     """
@@ -254,8 +254,8 @@ def _lost_claim(pattern: Pattern[..., Any], plan: Plan, name: str, state: object
 
 
 def _is_ordered(plan: Plan) -> bool:
-    """Return True if the condition of an update compares a field with the value that the update sets, so that an older
-    value cannot overwrite a newer one.
+    """Return True if the condition of an update compares a field with the value that the update sets. An older value
+    then cannot overwrite a newer one.
     """
     parts = plan.condition.parts if isinstance(plan.condition, AndCondition) else (plan.condition,)
     sources = {action.path.field: action.source for action in plan.actions if action.name == "set"}

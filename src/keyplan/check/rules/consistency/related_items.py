@@ -94,8 +94,9 @@ def delete_orphans_children(subject: Subject) -> Iterator[Finding]:
     handles the owner's `Removed` event. An item is a child if it is in the owner's partition, and its key contains all
     key fields of the owner and at least one more field. If it is in another partition, it is a child only if the
     owner's key has two or more fields, or if the only field of that key is named after the owner (`post_id` for a
-    Post). In this case, the severity is advice, because the fields could refer to another entity. If a transaction
-    deletes an item and puts an item of another entity in its place, the new item does not count as a child.
+    Post). For children in another partition, the severity is advice, because the fields could refer to another entity.
+    If a transaction deletes an item and puts an item of another entity in its place, the new item is not treated as a
+    child.
 
     Why is this bad? A delete removes one item. The comments on a post or the members of a team remain and are billed.
     If an item with the same key is created later, they become children of the new item.

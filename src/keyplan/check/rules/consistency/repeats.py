@@ -65,8 +65,8 @@ def count_without_change(subject: Subject) -> Iterator[Finding]:
     deletes nothing, but the count decreases again. If a put replaces an existing item, the count increases again.
 
     Fix: make the transaction fail if the delete or put does not change anything. For a delete, add a condition that a
-    required field exists, such as `.condition(F.at.exists())`. Replace a put with a create, which fails if the item
-    already exists.
+    required field exists, such as `.condition(F.at.exists())`. Replace a `put` pattern with a `create` pattern, which
+    fails if the item already exists.
 
     Source: API reference, DeleteItem (idempotent: no error if the item does not exist) and TransactWriteItems.
     """
@@ -119,7 +119,7 @@ def _counter_fields(plan: Plan) -> list[str]:
 
 
 def _is_self_invalidating(condition: Condition | None, changed: set[str], counters: set[str]) -> bool:
-    """Return True if a write makes its own condition false, so that the write fails when it is repeated.
+    """Return True if a write makes its own condition false, so the write fails when it is repeated.
 
     `changed` are the fields that the write changes. `counters` are the fields to which it adds or appends. A lower or
     upper bound on a field in `counters` is assumed to remain true.

@@ -27,9 +27,9 @@ def transaction_too_large(subject: Subject) -> Iterator[Finding]:
     """Transaction is too large
 
     Finds transactions with more than 100 actions or more than 4 MB of data (error). Also finds steps that are repeated
-    for each element of a list without a maximum length (warning). A repeated step counts as one action for each
-    element. Each unique constraint of an entity adds an action on the item that reserves the value, or two actions if
-    the value can change.
+    for each element of a list without a maximum length (warning). A repeated step adds one action for each element.
+    Each unique constraint of an entity adds an action on the item that reserves the value, or two actions if the value
+    can change.
 
     Why is this bad? DynamoDB rejects a transaction with more than 100 actions or more than 4 MB of data. A list that
     has ten elements today can have two hundred later.

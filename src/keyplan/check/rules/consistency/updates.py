@@ -181,8 +181,8 @@ def overdrawn_balance(subject: Subject) -> Iterator[Finding]:
 
     Why is this bad? Two callers read a balance of 50, and each subtracts 40. Both succeed, and the balance is -30.
 
-    Fix: add a condition, so that the second write fails: `.subtract(balance=amount).condition(F.balance >= amount)`.
-    Also declare the minimum (`Annotated[int, Field(ge=0)]`). Suppress the finding for an account that may be overdrawn.
+    Fix: add a condition: `.subtract(balance=amount).condition(F.balance >= amount)`. The second write then fails. Also
+    declare the minimum (`Annotated[int, Field(ge=0)]`). Suppress the finding for an account that may be overdrawn.
 
     Source: developer guide, "Update expressions" (incrementing and decrementing numeric attributes) and "Condition
     expressions".

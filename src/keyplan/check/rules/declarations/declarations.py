@@ -11,7 +11,9 @@ from keyplan.check.subject import Subject
 
 
 def _rule(code: str, slug: str, severity: Severity, page: str) -> Rule[Subject]:
-    """Return a rule that gives a page to findings of `check`."""
+    """Return a rule for findings that `check` itself creates. The rule provides their code, severity and page, but does
+    not examine designs.
+    """
     return Rule(code, slug, (severity,), _no_findings, inspect.cleandoc(page))
 
 

@@ -313,8 +313,8 @@ def expiry_orphans_children(subject: Subject) -> Iterator[Finding]:
     Finds child entities without an expiry whose owner expires, unless a consumer handles the owner's `Expired` event.
     An item is a child if it is in the owner's partition, and its key contains all key fields of the owner and at least
     one more field. If it is in another partition, it is a child only if the owner's key has two or more fields, or if
-    the only field of that key is named after the owner (`question_id` for a Question). In this case, the severity is
-    advice, because the fields could refer to another entity.
+    the only field of that key is named after the owner (`question_id` for a Question). For children in another
+    partition, the severity is advice, because the fields could refer to another entity.
 
     Why is this bad? DynamoDB deletes only the expired item. The answers to a question or the lines of an order remain,
     are billed, and are read as if the question or order still existed.

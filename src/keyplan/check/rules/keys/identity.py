@@ -73,8 +73,8 @@ def key_collision(subject: Subject) -> Iterator[Finding]:
 
     The finding is a warning if the keys are equal only for a value that contains a separator, because keyplan rejects
     writes of such values. It is also a warning if fields of different types follow the same prefix of the partition key
-    (`EVENT#{date}` and `EVENT#{event_id}`), so that items of both entities can share a partition. It is advice if the
-    fields have the same type, and their names are the only sign that their values differ.
+    (`EVENT#{date}` and `EVENT#{event_id}`), so items of both entities can share a partition. It is advice if the fields
+    have the same type, and their names are the only sign that their values differ.
 
     Why is this bad? Only the primary key identifies an item in a table. A put of one entity replaces an item of the
     other without an error, and a read of one entity returns an item of the other.
@@ -231,9 +231,9 @@ def case_folded_primary_key(subject: Subject) -> Iterator[Finding]:
     Finds primary keys that convert a field to lowercase or uppercase, such as `{name:lower}`, if two values of the
     field can be equal except for their case.
 
-    Why is this bad? "Anna" and "ANNA" identify the same item: a second create fails, and a put replaces the first item.
-    This is usually intended for email addresses, but the stored field can still be "ANNA" while the key contains
-    "anna".
+    Why is this bad? "Anna" and "ANNA" identify the same item: creating the second item fails, and putting it replaces
+    the first item. This is usually intended for email addresses, but the stored field can still be "ANNA" while the key
+    contains "anna".
 
     Fix: normalize the field's value with a pydantic validator and use the unchanged value in the key, or suppress the
     finding.
@@ -282,9 +282,10 @@ def timestamp_only_identity(subject: Subject) -> Iterator[Finding]:
     Also finds sort keys that consist of a day or another period, if the entity has an ID that the key does not contain.
     An example is a receipt with a `receipt_id` and the key `USER#{user_id}`, `RECEIPT#{day}`.
 
-    Why is this bad? Two items with the same partition key and time have the same key: a put replaces the first item,
-    and a create fails. The same time can occur twice if a clock has a low resolution, an import contains past times, or
-    a retry sends the same time again. Two receipts of the same user and day always have the same key.
+    Why is this bad? Two items with the same partition key and time have the same key: putting the second item replaces
+    the first item, and creating it fails. The same time can occur twice if a clock has a low resolution, an import
+    contains past times, or a retry sends the same time again. Two receipts of the same user and day always have the
+    same key.
 
     Fix: append an ID to the timestamp: `{at:utc_ms}#{event_id}`. Items are still sorted by time.
 

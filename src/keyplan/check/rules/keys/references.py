@@ -114,8 +114,8 @@ def prefix_capture(subject: Subject) -> Iterator[Finding]:
     (`sk.text("begins_with", "USER")`, or a range that includes another prefix) are advice. In tables with
     `literal=True`, all conditions are reported.
 
-    Why is this bad? `begins_with(SK, "USER")` also reads `USERSTATS#...`. Such items are billed and count toward the
-    size of the page. If nothing distinguishes the entities, the items are returned as the wrong entity.
+    Why is this bad? `begins_with(SK, "USER")` also reads `USERSTATS#...`. Such items are billed, and the size of a page
+    includes them. If nothing distinguishes the entities, the items are returned as the wrong entity.
 
     Fix: end prefixes with the separator (`USER#`), or add the other entity to the pattern. For a range, keep both
     bounds within the prefix, as `sk.gte(field=...)` does for a template.

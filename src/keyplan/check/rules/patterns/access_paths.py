@@ -63,9 +63,7 @@ def _can_find(bound: BoundKey, names: set[str]) -> bool:
 
 
 def _names_partition(bound: BoundKey, names: set[str]) -> bool:
-    """Return True if `names` includes every required field of a partition key, so that a query can read the
-    partition.
-    """
+    """Return True if `names` includes every required field of a partition key. A query can then read the partition."""
     return {name for part in bound.partition for name in _required_fields(part)} <= names
 
 
@@ -392,10 +390,10 @@ def entity_never_used(subject: Subject) -> Iterator[Finding]:
 
     Finds entities that no pattern writes, provided that a pattern writes at least one other entity of the table. Also
     finds entities that no pattern reads, provided that a pattern reads at least one other entity of the table.
-    Conditions, checks, returned items and consumers count as reads. A create whose key can already exist also counts as
-    a read, because it keeps a value unique. If a table has a stream but no declared consumer, none of its entities is
-    reported as never read. An entity whose items a transaction replaces with items of another entity is outdated; it is
-    not reported as never written.
+    Conditions, checks, returned items and consumers are treated as reads. A `create` pattern whose key can already
+    exist is also treated as a read, because it keeps a value unique. If a table has a stream but no declared consumer,
+    its entities do not need a pattern that reads them. If a transaction replaces an entity's items with items of
+    another entity, the first entity is outdated and does not need a pattern that writes it.
 
     Why is this bad? Access patterns are the specification of a DynamoDB table. If a pattern is missing, a program
     cannot read or write data that it needs. A pattern that is added when the table is already in use can require a new

@@ -241,7 +241,7 @@ def _cannot_equal(field: StoredField, value: object) -> bool:
 
 
 def _has_other_type(field: StoredField, value: object) -> bool:
-    """Return True if a constant and a field have different attribute types, so that their values are never equal."""
+    """Return True if a constant and a field have different attribute types, so their values are never equal."""
     if value is None or isinstance(value, (FieldPath, *CALL_SOURCES)):
         return False
     if _is_unstorable(value):

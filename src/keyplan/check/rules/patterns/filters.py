@@ -45,8 +45,8 @@ def wasteful_filter(subject: Subject) -> Iterator[Finding]:
     less than the design's `cost_floor` per month at the declared rate. Patterns that filter a table or index by the
     same field are reported in one finding.
 
-    Why is this bad? Items that a filter removes are read and billed. They also count toward the page size of 1 MB, so
-    that a page can contain few items or none.
+    Why is this bad? Items that a filter removes are read and billed. They are also included in the page size of 1 MB,
+    so a page can contain few items or none.
 
     Fix: put the filtered field at the start of the sort key or into the key of an index, or use a sparse index that
     contains only the matching items.

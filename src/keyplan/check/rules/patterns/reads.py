@@ -128,14 +128,14 @@ _RATE_TOLERANCE = 0.2
 def n_plus_one_reads(subject: Subject) -> Iterator[Finding]:
     """N+1 reads
 
-    Finds `get` patterns whose rate is within 20% of the rate at which a query returns items. The query
-    must return at least five items per call. It must either read an index that does not project all attributes of these
-    items, or return items of another entity that refers to them by a field with the same name and type. A field named
-    `id` does not count as a reference. Gets are not reported if a pattern reads items of the same entity in batches.
+    Finds `get` patterns whose rate is within 20% of the rate at which a query returns items. The query must return at
+    least five items per call. It must either read an index that does not project all attributes of these items, or
+    return items of another entity that refers to them by a field with the same name and type. A field named `id` is not
+    treated as a reference. `get` patterns are not reported if a pattern reads items of the same entity in batches.
 
-    Why is this bad? The program probably calls the query and then gets each item. Every get costs at least half a read
-    unit and a round trip. A query adds up the sizes of items before rounding: forty items of 100 bytes use 0.5 read
-    units with one query and 20 read units with gets.
+    Why is this bad? The program probably calls the query and then gets each item. Every call to the `get` pattern costs
+    at least half a read unit and a round trip. A query adds up the sizes of items before rounding: forty items of 100
+    bytes use 0.5 read units with one query and 20 read units with separate reads.
 
     Fix: project the displayed attributes into the index, store the items in one item collection so that one query
     returns them, or read them in one batch.
@@ -196,7 +196,7 @@ def _is_followed_by(query: Pattern[..., Any], get: Pattern[..., Any], get_rate: 
 
 
 def _references(entity: EntitySpec, target: EntitySpec) -> bool:
-    """Return True if an entity contains the key fields of another entity. A field named id does not count as a
+    """Return True if an entity contains the key fields of another entity. A field named `id` is not treated as a
     reference.
     """
     return all(name != "id" and same_field(entity, target, name) for name in target.key.fields)

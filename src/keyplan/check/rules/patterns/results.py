@@ -214,8 +214,8 @@ def _stored_order(bound: BoundKey, name: str) -> str:
 
 
 def _is_grouped_by_entity(plan: Plan) -> bool:
-    """Return True if the entities that a query returns have different sort key prefixes, so that its results are
-    grouped by entity.
+    """Return True if the entities that a query returns have different sort key prefixes, so its results are grouped by
+    entity.
     """
     starts = set()
     for entity in plan.entities:
@@ -243,11 +243,11 @@ _COSTLY_COUNT = 10.0
 def offset_or_count(subject: Subject) -> Iterator[Finding]:
     """Pagination by offset, or count by reading all items
 
-    Finds counts that use at least ten read units (warning), and queries and scans with a parameter named offset, skip
-    or page (advice).
+    Finds `count` patterns that use at least ten read units (warning), and queries and scans with a parameter named
+    offset, skip or page (advice).
 
-    Why is this bad? DynamoDB does not support offsets: to read page 50, a program must read pages 1 to 49. A count
-    reads every item, is billed for the size of all items, and needs one request per 1 MB of items.
+    Why is this bad? DynamoDB does not support offsets: to read page 50, a program must read pages 1 to 49. A `count`
+    pattern reads every item, is billed for the size of all items, and needs one request per 1 MB of items.
 
     Fix: continue with the cursor of the previous page. Store a count in an item that is updated in the same transaction
     as the write (`.add(count=1)`). If a delay is acceptable, a consumer of the stream can update this item.

@@ -96,7 +96,7 @@ def invalid_name(subject: Subject) -> Iterator[Finding]:
     Why is this bad? DynamoDB rejects invalid names and a second table of the same name in an account and Region. Of two
     patterns with the same name, only the last can be called, but the first is still priced and documented.
 
-    Fix: choose another name. Short attribute names cost less, because names count toward the size of each item.
+    Fix: choose another name. Short attribute names cost less, because names are included in the size of each item.
 
     Source: developer guide, "Supported data types and naming rules" and "Quotas in Amazon DynamoDB".
     """

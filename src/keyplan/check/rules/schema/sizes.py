@@ -27,7 +27,7 @@ def partition_key_too_long(subject: Subject) -> Iterator[Finding]:
 
     Finds partition keys that can exceed 2,048 bytes according to the declared lengths of their fields (error). Also
     finds free text without a `max_length` in a partition key (advice, one finding for all fields). A field whose type,
-    name or `Attribute(kind="id")` indicates a generated ID does not count as free text.
+    name or `Attribute(kind="id")` indicates a generated ID is not treated as free text.
 
     Why is this bad? DynamoDB limits a partition key to 2,048 bytes of UTF-8 and rejects each write with a longer key.
     `max_length` counts characters, and a character takes up to four bytes: `max_length=600` allows 2,400 bytes.
@@ -50,7 +50,7 @@ def sort_key_too_long(subject: Subject) -> Iterator[Finding]:
 
     Finds sort keys that can exceed 1,024 bytes according to the declared lengths of their fields (error). Also finds
     free text without a `max_length` in a sort key (advice, one finding for all fields). A field whose type, name or
-    `Attribute(kind="id")` indicates a generated ID does not count as free text.
+    `Attribute(kind="id")` indicates a generated ID is not treated as free text.
 
     Why is this bad? DynamoDB limits a sort key to 1,024 bytes of UTF-8, half the limit of a partition key, and rejects
     each write with a longer key. A key that consists of several fields can become long: in
@@ -208,7 +208,7 @@ def local_index_item_too_large(subject: Subject) -> Iterator[Finding]:
     Finds entities whose items are within the limit of 400 KB, but can exceed it together with their copies in local
     secondary indexes.
 
-    Why is this bad? The copies of an item in local secondary indexes count toward the limit of 400 KB for the item. The
+    Why is this bad? The limit of 400 KB applies to an item together with its copies in local secondary indexes. The
     write of a 150 KB item to a table with two local indexes that project all attributes is rejected, because the total
     is 450 KB.
 
@@ -248,7 +248,7 @@ def declared_size_too_small(subject: Subject) -> Iterator[Finding]:
     """Declared item size is smaller than the attribute names
 
     Finds entities whose declared average size (`Volume(bytes=Bytes(...))`) is smaller than the sum of the shortest
-    possible key and the names of the attributes that every item has. Optional fields and sets do not count.
+    possible key and the names of the attributes that every item has. Optional fields and sets are not included.
 
     Why is this bad? The size of an item includes the names of its attributes. If the declared size omits them, the
     computed prices, capacity units and loads on keys are too low: ten attributes with names of 12 bytes add 120 bytes

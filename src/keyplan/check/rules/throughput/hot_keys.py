@@ -29,7 +29,7 @@ def hot_partition_key(subject: Subject) -> Iterator[Finding]:
     by the share of calls that use the most frequent value of the key's fields. The share is derived from
     `Volume(distinct=...)`, the choices of a type, or the bounds of an int, such as a shard from 0 to 7. A constant key
     receives the whole load. If a key contains the month, day, hour or minute of the write
-    (`ROOM#{room}#{sent_at:month}`), all new items have the same value. A write that changes an index key counts as two
+    (`ROOM#{room}#{sent_at:month}`), all new items have the same value. A write that changes an index key causes two
     writes in the index.
 
     Why is this bad? Items with the same partition key share a partition. If the load on a key exceeds the throughput of
