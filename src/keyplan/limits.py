@@ -1,8 +1,8 @@
 """The limits of DynamoDB. Each name contains the unit, and the comment above each group of limits names the source.
 
 Sources, as of November 2026: developer guide, "Quotas in Amazon DynamoDB" (in comments: quotas) and "Constraints" (in
-comments: constraints); API reference (in comments: api); and the pages that the comments name. KB and MB are powers of
-two.
+comments: constraints); API reference (in comments: api); and the pages that the comments name. 1 KB is 1024 bytes, and
+1 MB is 1024 KB.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def fetch(
 
 
 def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]]:
-    """Read up to 100 keys, and request unprocessed keys again. Return pairs of a table name and an item."""
+    """Read up to 100 keys, and repeat the read for unprocessed keys. Return pairs of a table name and an item."""
     items: list[tuple[str, Item]] = []
     fruitless = 0
     while True:

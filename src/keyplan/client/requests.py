@@ -161,7 +161,7 @@ _DOUBLINGS = 60  # the maximum exponent, which exceeds every useful limit withou
 def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> float:
     """Return a random wait in seconds, from 0 to a limit that starts at `first_s` and doubles with each attempt.
 
-    The limit is at most `most_s`.
+    The limit never exceeds `most_s`.
     """
     return clock.random.uniform(0.0, min(most_s, first_s * 2.0 ** min(attempt - 1, _DOUBLINGS)))
 

@@ -319,10 +319,10 @@ _TOKENS_REMEMBERED = 1000
 
 
 def blocks_update(plan: Plan, arguments: Arguments, stored: Item | None) -> bool:
-    """Return True if the stored item has expired and therefore blocks an upsert.
+    """Return True if the stored item has expired and must be deleted before an upsert.
 
-    An update would keep the other attributes of the expired item. A put replaces the item as a whole, so it is not
-    blocked.
+    Otherwise, the update would keep the other attributes of the expired item. The result for a put is False, because a
+    put replaces the whole item.
     """
     if plan.operation != "UpdateItem" or plan.exists != "may" or stored is None:
         return False

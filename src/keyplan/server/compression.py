@@ -38,8 +38,8 @@ def compress(body: bytes, coding: bytes) -> bytes:
 def negotiate(accept: bytes) -> bytes | None:
     """Return the compression format that an Accept-Encoding header requests: gzip, deflate, or None for no compression.
 
-    The format with the highest quality is used. If several have the same quality, the first one is used. A star matches
-    formats that are not listed. `identity` is ignored regardless of its quality, as in DynamoDB.
+    The format with the highest quality is used. If several formats have the same quality, the first one is used. `*`
+    matches all formats that are not listed. `identity` is ignored regardless of its quality, as in DynamoDB.
     """
     qualities: list[tuple[bytes, float]] = []
     default_quality = 0.0

@@ -241,8 +241,8 @@ class HttpConnection(asyncio.Protocol):
             raise _BodyTooLongError
 
     def _continue(self) -> None:
-        """Send the interim response `100 Continue`, for which the client waits, after all earlier responses have been
-        sent.
+        """Send the interim response `100 Continue` after all earlier responses. The client waits for it before it sends
+        the body.
         """
         if self._content_length() > REQUEST_BYTES:
             raise _BodyTooLongError

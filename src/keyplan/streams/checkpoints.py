@@ -1,5 +1,5 @@
-"""Checkpoints, which store the position of each consumer in each shard of a stream, and the runner that reads the
-shard.
+"""Checkpoints, which store each consumer's position in each shard of a stream, and the name of the runner that reads
+the shard.
 
 A shard lease stores the progress of one consumer through one shard. A runner acquires it for a limited time. Every
 acquisition increments the lease's fencing token, and only the holder of the current token can move the checkpoint. If a

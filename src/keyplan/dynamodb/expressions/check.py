@@ -3,8 +3,8 @@
 DynamoDB checks the names, values and operand types of one condition before it processes the next condition. Names are
 known when an expression is compiled, but values are known only when a request supplies them. Therefore, checks of
 values are added to a `CheckPlan` as steps, such as a check that a value is defined or that it has an allowed type. A
-problem that is found at compile time is raised immediately if the plan has no steps yet. Otherwise it becomes the last
-step. The steps run in order for each request.
+problem that is found at compile time is raised immediately if the plan has no steps yet. Otherwise, the last step of
+the plan raises it. The steps run in order for each request.
 
 For a condition or filter, the whole text is checked first, from left to right, for reserved words and for functions
 that are unknown or not allowed at their position. Then each condition in it is checked: whether names and values are

@@ -88,7 +88,7 @@ def _read_simple(cursor: Cursor) -> Operand:
 
 
 def _close(cursor: Cursor, open_calls: list[_OpenCall], operand: Operand) -> Operand | None:
-    """Add an operand to the innermost open function call, and close the parentheses that end at the cursor.
+    """Add an operand to the innermost open function call, and read the closing parentheses that follow.
 
     Return the complete operand if all parentheses are closed, or None if another operand must follow.
     """
@@ -158,7 +158,9 @@ def parse_condition(text: str, parameter: str) -> Condition:
 
 
 def _read_term(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
-    """Parse the next term of a condition. Return None if it starts with an open parenthesis."""
+    """Parse the next term of a condition. If it starts with an open parenthesis, add a frame for the parenthesis and
+    return None.
+    """
     while cursor.kind == "NOT":
         cursor.count_operator()
         cursor.advance()
@@ -246,7 +248,7 @@ def _disjunction(frame: _Frame) -> Condition:
 
 
 def _close_conditions(cursor: Cursor, frames: list[_Frame]) -> Condition | None:
-    """Close the parentheses that end at the cursor, and read an AND or OR that follows.
+    """Read the closing parentheses at the cursor, and an AND or OR that follows them.
 
     Return the complete condition if all parentheses are closed, or None if another term must follow.
     """

@@ -75,8 +75,8 @@ def tokenize(text: str) -> list[Token]:
 class Cursor:
     """A position in the tokens of one expression, with the methods that all parsers use.
 
-    `parameter` is the name of the request parameter that contains the expression. Every error message starts with this
-    name. Expressions translated from a PartiQL statement have no length limit, because the statement itself has one.
+    `parameter` is the name of the request parameter that contains the expression. Error messages contain this name.
+    Expressions translated from a PartiQL statement have no length limit, because the statement itself has one.
     """
 
     __slots__ = ("_operators", "_unknown_function", "at", "kind", "parameter", "text", "tokens")

@@ -325,8 +325,8 @@ def _charge_set_value(value: SetValue, names: Names, uses: Counter[str]) -> int:
 
 
 def _charge_operand(operand: Operand, names: Names, uses: Counter[str]) -> int:
-    """Return the number of bytes that an operand and its nested operands add to the size of the update, without the
-    values that they refer to. Count each use of a value in `uses`. See `Charge`.
+    """Return the number of bytes that an operand and its nested operands add to the size of the update, excluding the
+    values that they refer to. Also count each use of a value in `uses`. See `Charge`.
     """
     total = 0
     for node in nested_operands(operand):

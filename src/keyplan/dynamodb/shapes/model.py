@@ -130,11 +130,11 @@ class LeadingMember:
 class Structure:
     """A structure with named members. `name` is the class name that DynamoDB's messages use.
 
-    `hidden` is the number of members that DynamoDB's internal class has in addition to the public model. This number
-    affects the order of errors (see `java.hash_order`). `exclusive_enums` are members whose enum error is reported
-    first and alone in the layers FRONT and ENVELOPED. `leading_member` is the member that is checked before all other
-    members. `unsupported` are members that DynamoDB accepts and keyplan rejects, because ignoring them would give wrong
-    results.
+    `hidden` is the number of members that DynamoDB's internal class has in addition to those in the public model. This
+    number affects the order of errors (see `java.hash_order`). `exclusive_enums` are members whose enum error is
+    reported first and alone in the layers FRONT and ENVELOPED. `leading_member` is the member that is checked before
+    all other members. `unsupported` are members that DynamoDB accepts and keyplan rejects, because ignoring them would
+    give wrong results.
     """
 
     name: str
