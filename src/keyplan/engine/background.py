@@ -128,8 +128,8 @@ class MaintainedEngine(Protocol):
 
     @property
     def needs_maintenance(self) -> bool:
-        """Whether the maintenance thread has work, because injected faults delay index writes, or because a table uses
-        time to live, a stream or point-in-time recovery.
+        """Whether the maintenance thread has work: injected faults delay index writes, or a table uses time to live, a
+        stream or point-in-time recovery.
         """
         ...
 

@@ -150,8 +150,10 @@ class Engine:
         """Return a function that runs `operation`, for requests whose structure is known to be valid.
 
         For GetItem, the function omits the check of the request structure, which makes a read about 10% faster. If the
-        read fails, `call` checks the request and runs it again. For all other operations, if faults are injected, or in
-        a subclass that overrides `call`, this method returns `call` itself.
+        read fails, `call` checks the request and runs it again.
+
+        For any other operation, this method returns `call`. It also returns `call` if the engine injects faults or a
+        subclass overrides `call`.
         """
         if operation != "GetItem" or self.faults is not None or type(self).call is not Engine.call:
             return self.call
@@ -221,8 +223,8 @@ class Engine:
 
     @property
     def needs_maintenance(self) -> bool:
-        """Whether the database needs periodic maintenance, because injected faults delay index writes, or because a
-        table uses time to live, a stream or point-in-time recovery.
+        """Whether the database needs periodic maintenance: injected faults delay index writes, or a table uses time to
+        live, a stream or point-in-time recovery.
         """
         lagging = self.faults is not None and self.faults.lags
         return lagging or any(table.expiry or table.stream or table.recovery for table in self.catalog.tables())
@@ -249,8 +251,8 @@ class Engine:
         """Return an in-memory engine with a copy of this engine's data. For example, each test can use its own copy.
 
         The copy has the same options as this engine, except for the options passed here. `faults` and `buckets` are not
-        copied. Therefore, reads from the copy are reliable, and a running export is not written to the same bucket
-        twice.
+        copied. Therefore, the copy does not inject faults unless `faults` is passed, and an export in progress is not
+        written to the same bucket twice.
         """
         return Engine(self.store.copy(), **{"clock": self.clock, **self._options, **options})
 

@@ -190,7 +190,7 @@ class _EntryCheck:
 
 
 class _ExpiryCheck:
-    """Checks that each item with an expiry time has a time to live entry, and that no other entries exist."""
+    """Checks that each item with an expiry time has an expiry entry, and that no other expiry entries exist."""
 
     def __init__(self, view: StoreView, table: Table) -> None:
         self._view = view

@@ -38,13 +38,13 @@ class Progress:
             _log.info("%s: %s", self._job, progress())
 
     def finish(self) -> None:
-        """Report that the job has ended, unless no progress of the job has been reported."""
+        """Report that the job has ended, if its progress has been reported before."""
         if self._reported:
             _log.info("%s: done after %s", self._job, self.elapsed())
 
     def elapsed(self) -> str:
-        """Return the elapsed time of the job as text, for use as its progress if the job does not have a better
-        measure.
+        """Return the elapsed time of the job as text. Jobs that cannot measure their progress in another way report
+        this text.
         """
         return f"{self._clock.monotonic() - self._started_s:.0f} s"
 

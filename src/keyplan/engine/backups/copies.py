@@ -45,12 +45,12 @@ Document = dict[str, Any]
 DOCUMENT_PREFIX = "copy:"
 
 NOT_BEFORE_END = 1e12
-"""The `ready_at` of a backup that is still being copied, which is later than any current time."""
+"""The value of `ready_at` for a backup whose rows are still being copied. It is later than any current time."""
 
 CHUNK_ROWS = 500
 CHUNK_BYTES = limits.MIB
-"""The total size of row bodies, in bytes, at which a chunk of a table copy ends. The row that reaches this size is the
-last of its chunk.
+"""The total size of row bodies, in bytes, at which a chunk of a table copy ends. The row with which the total reaches
+this size is the last row of the chunk.
 """
 
 
@@ -191,8 +191,8 @@ def save_version(transaction: Transaction, tree: Tree, key: bytes, old: history.
 
 
 def preload_chunk(view: StoreView, owner: str) -> None:
-    """Load the database pages that contain the next chunk of a copy into memory, so that the transaction of
-    `fill_chunk` does not wait for the disk.
+    """Load into memory the database pages that contain the next chunk of a copy. The transaction of `fill_chunk` then
+    does not wait for the disk.
     """
     document = _find(view, owner)
     if document is not None and document["done"] is not None:
@@ -210,10 +210,10 @@ def progress_text(view: StoreView, owner: str) -> str:
 
 
 def fill_chunk(transaction: Transaction, owner: str) -> bool:
-    """Copy the next chunk of rows or, if all rows are copied, revert the next changes that were made after the
-    requested time.
+    """Run the next step of a copy, and return True if the copy is complete.
 
-    Return True if the copy is complete.
+    A step copies one chunk of rows. After all rows have been copied, a step reverts some of the changes that were made
+    after the requested time.
     """
     document = _find(transaction, owner)
     if document is None:

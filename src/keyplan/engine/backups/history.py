@@ -37,7 +37,8 @@ _AFTER_ALL_TIMES = b"\x80"
 
 
 class RecoveryRecord(NamedTuple):
-    """An earlier version of an item: the item's key, the time of the change that replaced the version, and its content.
+    """An earlier version of an item: the item's key, the time of the change that replaced the version, and the content
+    of the version.
 
     The content is None if the item did not exist.
     """
@@ -48,8 +49,8 @@ class RecoveryRecord(NamedTuple):
 
 
 class RecordedChange(NamedTuple):
-    """The content of an item at two timestamps: `old` at the earlier timestamp and `new` at the later one. A content is
-    None if the item did not exist at that time.
+    """The content of an item at two timestamps: `old` at the earlier timestamp and `new` at the later one. `old` or
+    `new` is None if the item did not exist at that time.
     """
 
     key: bytes
@@ -64,7 +65,7 @@ def earliest_s(recovery: Recovery, now: float) -> float:
 
     This is the time when recovery was enabled or the start of the recovery period, whichever is later. The value is
     rounded down to whole seconds, because clients send timestamps in whole seconds. A restore to the start of the
-    second in which recovery was enabled returns the table as of the time when recovery was enabled.
+    second in which recovery was enabled restores the rows as of the time when recovery was enabled.
     """
     return float(math.floor(max(recovery.since_s, now - recovery.days * DAY_S)))
 
@@ -73,7 +74,7 @@ def rows_at(view: StoreView, table: Table, time_s: float, low: bytes = b"") -> I
     """Yield the table's rows as of the time `time_s`, in key order, starting at the key `low`.
 
     Changes at exactly that time are included. The time must not be before `earliest_s`, and the view must be consistent
-    (`Store.snapshot` or a transaction). For a table without recovery, the current rows are returned.
+    (`Store.snapshot` or a transaction). If recovery is disabled for the table, yield the current rows.
     """
     rows = view.span(table.tree, low, None)
     return rows if table.recovery is None else _merge(rows, changed_since(view, table.recovery, time_s, low))
@@ -148,15 +149,15 @@ def add_record(transaction: Transaction, recovery: Recovery, key: bytes, old: Co
 
 
 def is_trimmable(recovery: Recovery, now: float) -> bool:
-    """Return True if recovery was enabled before the start of the current recovery period, so that some records may be
-    obsolete.
+    """Return True if recovery was enabled before the start of the current recovery period. Only then can some records
+    be obsolete.
     """
     return now - recovery.days * DAY_S >= recovery.since_s
 
 
 def is_obsolete(recovery: Recovery, record_key: bytes, now: float) -> bool:
-    """Return True if the recovery record with the key `record_key` is obsolete, because its change was made before the
-    earliest restorable time.
+    """Return True if the recovery record with the key `record_key` is obsolete: its change was made at or before the
+    earliest time to which the table can be restored.
     """
     return _written_s(record_key) <= earliest_s(recovery, now)
 

@@ -81,7 +81,7 @@ def describe(database: Database, table: Table) -> dict[str, Any]:
 
 
 def trim(database: Database) -> int:
-    """Remove the obsolete recovery records of all tables and all expired backups. Return the total number of removed
+    """Remove all expired backups, and the obsolete recovery records of all tables. Return the total number of removed
     records and backups.
     """
     database.catalog.reload(database.store.view())

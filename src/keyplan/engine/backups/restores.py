@@ -39,7 +39,7 @@ class RestoreSource(NamedTuple):
     """The table or backup from which a table is restored."""
 
     description: dict[str, Any]
-    """The result of DescribeTable for the source table, now or at the time of the backup."""
+    """The DescribeTable result for the source table. For a backup, this is the result as of the time of the backup."""
     rows: Tree | Table
     """The table whose rows are copied, or the read-only tree that contains the rows of a backup."""
     summary: dict[str, Any]
@@ -66,7 +66,7 @@ def check_target(database: Database, name: str) -> None:
 def begin(
     database: Database, transaction: Transaction, origin: RestoreSource, request: dict[str, Any]
 ) -> RestoredTable:
-    """Create the table that is restored from `origin`. The caller then calls `finish` to start copying rows and
+    """Create the new table for a restore from `origin`. The caller then calls `finish` to start copying rows and
     backfilling indexes.
 
     Raises ValidationError for invalid overrides in the request.

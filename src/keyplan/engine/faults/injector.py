@@ -91,7 +91,8 @@ class Injector:
     def answer(self, operation: str, request: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Run an API call with fault injection and return its response.
 
-        `run` runs the operation without faults. Raises the errors of injected faults.
+        `run` runs the operation without faults. If an injected fault makes the call fail, raise the error of that
+        fault.
         """
         fails = self._draw("internal_errors", self.faults.internal_errors)
         fails_after = fails and operation in WRITES and self._random["internal_errors"].random() < 0.5
@@ -277,14 +278,14 @@ class FaultyDatabase(Database):
         return run_without_faults()
 
     def write(self, table: Table, callback: Callable[[Transaction], T]) -> T:
-        """Run `callback` in a write transaction that belongs to the current API call. Injected faults can reject the
-        change that `callback` makes.
+        """Run `callback` in a write transaction that belongs to the current API call. The change that `callback` makes
+        can be rejected because of an injected fault.
         """
         return self.write_all((table,), callback)
 
     def write_all(self, tables: Collection[Table], callback: Callable[[Transaction], T]) -> T:
-        """Run `callback` in a write transaction that belongs to the current API call. Injected faults can reject the
-        changes that `callback` makes.
+        """Run `callback` in a write transaction that belongs to the current API call. The changes that `callback` makes
+        can be rejected because of injected faults.
         """
 
         def check_and_run(transaction: Transaction) -> T:

@@ -106,14 +106,14 @@ class LaggingWriter:
 
 
 def is_delayed(view: StoreView, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
-    """Return True if a write to an index entry is delayed. `entry` is the key of the entry, and `tree` contains the
-    index.
+    """Return True if a write to an index entry is delayed. `tree` contains the entries of the index, and `entry` is the
+    key of the entry to check.
     """
     return trees is not None and view.point(trees.latest, _LATEST.pack(tree.number) + entry) is not None
 
 
 def delayed_entries(view: StoreView, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
-    """Yield the keys of the index entries for which a write is delayed. `tree` contains the index."""
+    """Yield the keys of the index entries for which a write is delayed. `tree` contains the entries of the index."""
     if trees is not None:
         low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
         for key, _, _ in view.span(trees.latest, low, high):
@@ -122,7 +122,7 @@ def delayed_entries(view: StoreView, trees: Trees | None, tree: Tree) -> Iterato
 
 def visible_entries(view: StoreView, trees: Trees | None, tree: Tree) -> int:
     """Return the number of index entries that have a delayed write and that readers can still see in their previous
-    state. `tree` contains the index.
+    state. `tree` contains the entries of the index.
     """
     return sum(view.point(tree, entry) is not None for entry in delayed_entries(view, trees, tree))
 

@@ -69,7 +69,7 @@ class Bucket:
 
     def has_units(self, units: float, now: float) -> bool:
         """Return True if the token bucket contains at least `units` capacity units at the time `now`. If `units`
-        exceeds the bucket's capacity, the bucket must be full.
+        exceeds the bucket's capacity, return True if the bucket is full.
         """
         self._fill(now)
         return self.units >= min(units, self.capacity)
@@ -198,7 +198,7 @@ class Partitions:
         """Return True if the partition that contains the key has enough capacity for `units` read or write capacity
         units. `kind` selects reads or writes.
 
-        In either case, the request is added to the partition's load.
+        The request is added to the partition's load even if the result is False.
         """
         partition = self._partitions[self._number_of(key)]
         if now - partition.load.since >= LOAD_WINDOW_S:

@@ -1,9 +1,9 @@
 """Stale reads: eventually consistent reads that return slightly outdated rows.
 
 While an engine injects stale reads, `History` stores the former content of each changed row with the time of the
-change. It keeps this content for the maximum age of a stale read. A stale read returns each row as of a randomly chosen
-earlier time, and therefore never in a state that did not exist. The history is kept in memory and belongs to one
-engine. It does not contain writes by other processes, so reads always see these writes immediately.
+change. It keeps this content for the maximum age of a stale read. A stale read selects a random earlier time and
+returns its rows as of that time. The history is kept in memory and belongs to one engine. It does not contain writes by
+other processes, so reads always see these writes immediately.
 """
 
 from __future__ import annotations

@@ -184,8 +184,8 @@ class Throttle:
         return resource
 
     def _remove_dropped(self) -> None:
-        """Remove dropped tables and indexes from the model. The number that identifies a dropped tree of rows is never
-        reused.
+        """Remove dropped tables and indexes from the model, which identifies each of them by the number of its tree of
+        rows. The store never uses a tree number again.
         """
         trees: set[int] = set()
         for table in self._tables():
@@ -278,7 +278,7 @@ class MeteredCall:
     def __init__(
         self, operation: str, request: dict[str, Any], time_s: float | None, skipped: frozenset[int] = frozenset()
     ) -> None:
-        """Create the record of an API call that has not read any rows yet.
+        """Create an empty record of an API call.
 
         Eventually consistent reads return the data as of `time_s` or, if `time_s` is None, the current data. `skipped`
         contains the positions of the reads in a batch that are left unprocessed.

@@ -83,7 +83,7 @@ class ItemUpdate(NamedTuple):
 
     def check_charge(self) -> None:
         """Raise ValidationError if the size that DynamoDB computes for the update exceeds the maximum size of an item.
-        The resulting item can be smaller.
+        The item that results from the update can be smaller than the computed size.
         """
         if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)

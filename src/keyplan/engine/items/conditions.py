@@ -85,8 +85,8 @@ def older_wording(error: ValidationError) -> str:
 def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
     """Return the condition of a PutItem or DeleteItem request, or None if the request has no condition.
 
-    The condition is the only expression of such a request. Therefore, ValidationError is also raised if the condition
-    does not use all placeholders of the request.
+    Raises ValidationError if the condition is invalid or does not use all placeholders of the request. Such a request
+    cannot contain any other expression that uses them.
     """
     text = request.get("ConditionExpression")
     if text is None:
@@ -127,8 +127,8 @@ def check_placeholders_usable(
 ) -> None:
     """Raise ValidationError if the request defines placeholders but does not have an expression that could use them.
 
-    `expression_parameters` are the expression parameters that the request has. `value_expressions` are the parameters
-    whose expressions can contain value placeholders.
+    `expression_parameters` are the expression parameters that the request contains. `value_expressions` are the
+    parameters whose expressions can contain value placeholders.
     """
     if request.get("ExpressionAttributeNames") is not None and not expression_parameters:
         raise ValidationError(request_messages.only_with_expressions("ExpressionAttributeNames"))

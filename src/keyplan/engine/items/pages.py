@@ -1,10 +1,10 @@
 """Pages of Query and Scan: the rows in a range of keys, filtered, projected and counted as in DynamoDB.
 
-Limit applies to the number of rows before the filter. A page ends with the row at which the total size of the evaluated
-rows reaches 1 MB. If a page ends because of Limit or its size, its response contains the key of its last row, whether
-or not more rows follow. The consumed capacity of a page is computed from the sum of the row sizes, rounded once. Stored
-bodies are returned unchanged unless a projection is applied. If the bytes of a row show that the row does not match the
-filter, the row is counted but not decoded.
+Limit is the maximum number of rows to evaluate, including rows that the filter excludes. A page ends with the row at
+which the total size of the evaluated rows reaches 1 MB. If a page ends because of Limit or its size, its response
+contains the key of its last row, whether or not more rows follow. The consumed capacity of a page is computed from the
+sum of the row sizes, rounded once. Stored bodies are returned unchanged unless a projection is applied. If the bytes of
+a row show that the row does not match the filter, the row is counted but not decoded.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def _add_all(page: ItemPage, bodies: Iterable[bytes], page_request: PageRequest)
 
 
 def _add_matching(page: ItemPage, bodies: Iterable[bytes], page_request: PageRequest) -> None:
-    """Decode the given bodies, and count the items that match the filter. Unless only their number is requested,
-    project these items and add them to the page.
+    """Decode the given bodies, and count the items that match the filter. Project these items and add them to the page,
+    unless only their number is requested.
     """
     test, project, count_only = page_request.test, page_request.project, page_request.count_only
     for body in bodies:

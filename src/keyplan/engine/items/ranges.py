@@ -116,7 +116,8 @@ def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes
 def segment_span(segment: int | None, total: int | None) -> Span:
     """Return the range of stored keys that a scan reads.
 
-    This is the range of one of `total` segments or, if `segment` is None, the range of all keys.
+    This is the range of the segment with the number `segment`, out of `total` segments. If `segment` is None, it is the
+    range of all keys.
     """
     if segment is None or total is None:
         return Span(b"", None)
@@ -207,7 +208,7 @@ def check_query_start(table: Table, index: Index | None, key_range: KeyRange, sp
 
 def _other_partition(span: Span, partition_range: Span, key: bytes) -> str:
     """Return DynamoDB's error message for a start key whose partition key differs from that of the query. The message
-    depends on the sort key.
+    depends on whether the sort key of the start key is in the queried range.
     """
     moved_key = partition_range.low + key[len(partition_bytes_of(key)) :]
     return messages.START_KEY_SINGLE_ROW if span.contains(moved_key) else messages.START_KEY_PREDICATE

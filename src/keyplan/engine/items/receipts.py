@@ -37,8 +37,8 @@ class Receipt:
 
     @property
     def total(self) -> float:
-        """The number of capacity units consumed on the table and all its indexes, including those of
-        rejected writes.
+        """The number of capacity units consumed on the table and all its indexes, including the units of rejected
+        writes.
         """
         return self.table_units + self.rejected_units + sum(self.global_units.values()) + sum(self.local_units.values())
 

@@ -182,7 +182,7 @@ class _ResponseBuilder:
             receipt.table_units += table_units
 
     def check_progress(self) -> None:
-        """If no key could be read, raise the error that prevented the reads."""
+        """If none of the keys could be read, raise the error that prevented the reads."""
         if self._last_error is not None and not self._read_count:
             raise self._last_error
 

@@ -180,8 +180,8 @@ def _write_items(
     receipts: dict[str, Receipt],
     skipped: frozenset[int],
 ) -> list[int]:
-    """Make the writes in `batch`, except for the positions in `skipped`. Return the positions of all skipped or
-    rejected writes.
+    """Make the writes in `batch`, but skip the positions in `skipped`. Return the positions of all skipped or rejected
+    writes.
 
     The consumed capacity is added to `receipts`.
     """

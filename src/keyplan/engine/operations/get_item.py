@@ -37,8 +37,8 @@ _WITHOUT_RULES = frozenset(("TableName", "Key", "ConsistentRead", "ReturnConsume
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Return True if a GetItem request has no parameters that depend on other parameters, so that `check` is not
-    needed.
+    """Return True if a GetItem request has no parameters that depend on other parameters. `check` can then
+    be skipped.
     """
     return request.keys() <= _WITHOUT_RULES
 

@@ -29,8 +29,8 @@ SHAPE = Structure(
 
 
 def is_plain(request: dict[str, Any]) -> bool:
-    """Return True if a PutItem request has no parameters that depend on other parameters, so that `check` is not
-    needed.
+    """Return True if a PutItem request has no parameters that depend on other parameters. `check` can then
+    be skipped.
     """
     return request.keys() <= rules.WITHOUT_RULES
 

@@ -66,8 +66,8 @@ def check(request: dict[str, Any]) -> None:
 def run(database: Database, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Run RestoreTableToPointInTime: create the new table in one transaction, and start copying the rows.
 
-    The copy starts with the current rows and then reverts later changes. The additional work depends on the number of
-    changes and not on the size of the table.
+    The current rows are copied first, and changes made after the requested time are then reverted. The time required to
+    revert them depends on the number of changes and not on the size of the table.
     """
     check(request)
 

@@ -120,8 +120,8 @@ def check_projection(projection: dict[str, Any]) -> None:
 def check_stream(specification: dict[str, Any] | None, *, of_new_table: bool) -> None:
     """Raise ValidationError if the stream specification is invalid.
 
-    A view type is required to enable the stream and not allowed otherwise. `of_new_table` selects the message for a new
-    or an existing table.
+    A view type is required to enable the stream and not allowed otherwise. The error message for a new table
+    (`of_new_table` is True) differs from the message for an existing table.
     """
     if specification is None:
         return

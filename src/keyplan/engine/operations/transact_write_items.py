@@ -301,9 +301,10 @@ class _WriteTransaction:
     def _repeated_receipts(self, sizes: Sequence[int]) -> dict[str, Receipt]:
         """Return the capacity that a repeated request consumes, which is that of transactional reads instead of writes.
 
-        `sizes` contains the sizes that were stored with the token of the first request, one for each action. Each of
-        them is the size of the larger version of an item. The first request had the same parameters, so it also
-        returned its consumed capacity and had to read the earlier versions.
+        `sizes` contains one size for each action: the size of the larger version of the item, which was stored with the
+        token of the first request. If the consumed capacity is requested, it was also requested in the first request,
+        because both have the same parameters. The first request therefore read the earlier versions, and the sizes are
+        exact.
         """
         receipts: dict[str, Receipt] = {}
         if not self._counted:
@@ -330,8 +331,8 @@ class _WriteTransaction:
 
 
 def _replace(transaction: Transaction, step: WriteStep, new: versions.Version | None) -> None:
-    """Put or delete the row of an item without reading the earlier version. A write to the table must change only the
-    row of the item (see `Table.plain`).
+    """Put or delete the row of an item without reading the earlier version. The table must be `plain` (see
+    `Table.plain`).
     """
     if new is not None:
         transaction.put(step.table.tree, step.key, new.size, new.body)

@@ -191,7 +191,7 @@ def _equalities(term: Term, name: str) -> list[Term]:
 def _partition_terms(term: Term, name: str) -> Sequence[Term]:
     """Return the values that a condition allows for the attribute `name`, as terms.
 
-    The condition is an equality, an IN condition, or several of these joined by OR. The result is empty for any other
+    An equality, an IN condition, and several of these joined by OR are supported. The result is empty for any other
     condition.
     """
     if isinstance(term, JoinedTerm) and term.operator == "or":

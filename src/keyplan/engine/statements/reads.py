@@ -67,8 +67,8 @@ def select(
 ) -> SelectPage:
     """Return one page of results of a SELECT statement, starting at the position in `token`.
 
-    At most `limit` items are evaluated. `digest` identifies the statement and its parameters, so that a token is valid
-    only for the same request. Raises ValidationError if the statement or the token is invalid.
+    At most `limit` items are evaluated. `digest` identifies the statement and its parameters. A token is valid only for
+    a request with the same digest. Raises ValidationError if the statement or the token is invalid.
     """
     table, index = find_source(database, statement)
     if index is not None and index.is_global and consistent:

@@ -65,7 +65,7 @@ class _MustBeNew(WriteCondition):
 
 
 class _IfExists(WriteCondition):
-    """A condition that is satisfied if the item does not exist, and evaluated otherwise."""
+    """A condition that is evaluated only if the item exists. It is satisfied if the item does not exist."""
 
     __slots__ = ()
 

@@ -1,17 +1,19 @@
 """A thread that checkpoints the write-ahead log into the database file.
 
 A checkpoint during a commit stalls the writer for tens of milliseconds. With this thread, writers only append to the
-log. PASSIVE checkpoints do not block other connections, but they cannot restart the log while a client writes. If the
-log has grown far beyond its threshold, a RESTART checkpoint waits until no readers are left and restarts the log. The
-log could still grow without limit, because a client writes continuously or because the disk is slower than the writers.
-Therefore, beyond a second threshold, writers wait until the checkpoint is complete.
+log. The thread runs a PASSIVE checkpoint when the log reaches a threshold. PASSIVE checkpoints do not block other
+connections, but they cannot restart the log while a client writes. If the log has grown far beyond the threshold, a
+RESTART checkpoint waits until no readers are left and restarts the log. The log could still grow without limit if a
+client writes continuously or the disk is slower than the writers. Therefore, beyond a much higher threshold, writers
+wait until the checkpoint is complete.
 
-A PASSIVE checkpoint syncs the log, so the next one runs only when the log has grown by the same amount again. SQLite
-syncs the database file only when a checkpoint copies the whole log, which a RESTART checkpoint does while writers wait.
-This thread therefore syncs the file first. Otherwise, the RESTART checkpoint would write all pages of the log to the
-disk, which takes hundreds of milliseconds. A RESTART checkpoint also blocks writers while it waits for readers.
-Therefore, it is not attempted while a long read would prevent its completion. In this case, the log grows and writers
-do not wait. The second threshold doubles each time that a RESTART checkpoint fails while writers wait.
+A PASSIVE checkpoint syncs the log, so the next one starts only after the log has grown by the lower threshold again.
+SQLite syncs the database file only when a checkpoint copies the whole log, which a RESTART checkpoint does while
+writers wait. This thread therefore syncs the file first. Otherwise, the RESTART checkpoint would write all pages of the
+log to the disk, which takes hundreds of milliseconds. A RESTART checkpoint also blocks writers while it waits for
+readers. Therefore, it is not attempted while a long read would prevent its completion. Until such a read ends, the log
+grows and writers do not wait. The higher threshold is raised each time that a RESTART checkpoint fails while writers
+wait.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ class Checkpointer:
         return self.pages < RESTART_PAGES or self._checkpoint_ended.wait(CHECKPOINT_WAIT_S)
 
     def wait_for_restart(self) -> None:
-        """Wait, for a limited time, for the running checkpoint to complete so that the log can be restarted."""
+        """Wait, for a limited time, until the running checkpoint is complete and the log can be restarted."""
         self._writers_released.wait(2 * BUSY_MS / 1000)
 
     def _make_writers_wait(self) -> None:
@@ -160,8 +162,8 @@ class Checkpointer:
         self._writers_wait_at = WRITERS_WAIT_PAGES
 
     def _raise_wait_threshold(self, writers_wait: bool) -> None:
-        """If the checkpoint failed while writers waited for it, raise the log length at which writers wait, so that
-        they do not wait repeatedly.
+        """If the checkpoint failed while writers waited for it, raise the log length at which writers wait. Otherwise,
+        they would wait again after the next commit.
         """
         if writers_wait:
             self._writers_wait_at = max(self._writers_wait_at, 2 * self.pages)

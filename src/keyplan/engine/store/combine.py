@@ -8,11 +8,11 @@ pass a lock from thread to thread, because in Python this would take longer than
 Threads that received their results at the same time tend to make their next calls in quick succession. The leader waits
 as long as such calls keep arriving, because late calls would otherwise have to wait for a separate commit.
 
-If a signal handler raises an exception while the main thread is the leader, the main thread receives it, unless it is a
-subclass of Exception. KeyboardInterrupt and SystemExit are not subclasses. If a handler raises an Exception during the
-call of another thread, it cannot be distinguished from an exception of that call. The call is undone, and its thread
-receives the exception instead of the main thread. Handlers that stop the program should raise a BaseException that is
-not an Exception.
+A signal handler can raise an exception while the main thread is the leader. If the exception is not an instance of
+`Exception` (for example, KeyboardInterrupt or SystemExit), the main thread receives it. An `Exception` that is raised
+during the call of another thread cannot be distinguished from an error in that call. The call is undone, and its thread
+receives the exception instead of the main thread. Therefore, handlers that stop the program should raise an exception
+that is derived directly from `BaseException`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ queued calls.
 
 
 class CombinedCall:
-    """A call in the queue, which contains its result or error after it has run."""
+    """A queued call. After the call has run, this object contains its result or error."""
 
     __slots__ = ("batch", "callback", "error", "is_done", "is_leader", "raises_early", "result", "ticket", "wake")
 
@@ -96,7 +96,9 @@ class Combiner:
         return call.result
 
     def _withdraw(self, call: CombinedCall) -> None:
-        """Remove a call from the queue, and make the next thread in the queue the leader."""
+        """Remove a call from the queue. If the thread of the call is the leader, make the next thread in the queue the
+        leader.
+        """
         with self._mutex:
             if call in self._queue:
                 self._queue.remove(call)
@@ -104,8 +106,8 @@ class Combiner:
         _wake_batch(call)
 
     def _pass_lead(self, call: CombinedCall) -> None:
-        """If the thread of `call` is the leader, end its lead and make the first thread in the queue, if any, the
-        leader. The caller must hold the mutex.
+        """If the thread of `call` is the leader, make the first thread in the queue the leader instead. If the queue is
+        empty, no thread is the leader. The caller must hold the mutex.
         """
         has_calls = bool(self._queue)
         if call.is_leader:

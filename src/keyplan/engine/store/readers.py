@@ -206,8 +206,8 @@ class ConnectionWriter(ConnectionReader):
         """Return the sequence number of the last stream record to trim from a shard, or 0 if the first record of the
         shard is not older than `before`.
 
-        Only the first `limit` records of the shard are considered, up to the first record written at or after the time
-        `before`.
+        At most `limit` records are checked, starting with the first record of the shard. The check ends at the first
+        record that is not older than `before`.
         """
         return self._get(log.last_to_trim, shard, before, limit) or 0
 
@@ -253,7 +253,9 @@ class ConnectionWriter(ConnectionReader):
 
 
 class LockedReader(ConnectionReader):
-    """Reads an in-memory database through its only connection. Each read holds the lock and fetches rows in chunks."""
+    """Reads an in-memory database through its only connection, while holding the store's lock. A range of rows is read
+    in chunks, and the lock is released after each chunk.
+    """
 
     def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
         super().__init__(connection)

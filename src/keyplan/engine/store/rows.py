@@ -104,8 +104,8 @@ class Transaction(StoreView, Protocol):
         """Return the sequence number of the last stream record to trim from a shard, or 0 if the first record of the
         shard is not older than `before`.
 
-        Only the first `limit` records of the shard are considered, up to the first record written at or after the time
-        `before`.
+        At most `limit` records are checked, starting with the first record of the shard. The check ends at the first
+        record that is not older than `before`.
         """
 
     def trim(self, log: Log, shard: int, last: int) -> int:

@@ -83,7 +83,7 @@ def all_streams(view: StoreView) -> list[dict[str, Any]]:
 
 
 def is_expired(stream: dict[str, Any], now: float) -> bool:
-    """Return True if the stream ended at least 24 hours ago, so that its records are not readable any longer."""
+    """Return True if the stream ended at least 24 hours ago. Its records are then not readable any longer."""
     ended_at: float | None = stream["ended_at"]
     return ended_at is not None and ended_at <= now - limits.STREAM_RETENTION_S
 

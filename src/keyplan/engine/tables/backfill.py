@@ -1,9 +1,11 @@
-"""Functions that add existing items to new global indexes and to time to live, and copy rows for backups and restores.
+"""Backfills, which add existing items to new global indexes, store the expiry times of existing items after time to
+live is enabled, and copy rows for backups and restores.
 
-Rows are stored in trees, which are sorted sets of rows. After a table change is committed, every write maintains the
-new tree. The backfill adds existing items in chunks. Each chunk is read and written in one transaction, so entries
-always match the current items. The progress of a backfill is stored in a separate document, so that any process can
-continue the backfill after a crash. Items with invalid index key attributes are skipped, as in DynamoDB.
+Rows are stored in trees, which are sorted sets of rows. After an index is created or time to live is enabled, every
+write also updates the new tree of entries. The backfill adds the entries of existing items in chunks. Each chunk is
+read and written in one transaction, so entries always match the current items. The progress of a backfill is stored in
+a separate document, so that any process can continue the backfill after a crash. Items with invalid index key
+attributes are skipped, as in DynamoDB.
 
 The rows of backups and restored tables are copied in the same way (see `copies`). For a restored table, this happens
 before any other backfill.

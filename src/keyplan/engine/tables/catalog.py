@@ -265,8 +265,8 @@ class Catalog:
     """A cache of the table definitions in the store.
 
     The cache also stores the number of catalog changes that it includes, so that an outdated cache can be detected.
-    `reads_old_versions` is True if each write must first read the item's earlier version. In this case, `Table.plain`
-    and `Table.blind`, which allow writes to omit this read, are False for all tables.
+    `reads_old_versions` is True if each write must first read the item's earlier version. `Table.plain` and
+    `Table.blind`, which allow writes to omit this read, are then False for all tables.
     """
 
     def __init__(self, view: StoreView, *, reads_old_versions: bool = False) -> None:

@@ -59,7 +59,7 @@ class TreeCounts(Worker[Tree]):
     def totals(self, view: StoreView, tree: Tree, *, any_age: bool = False) -> tuple[int, int]:
         """Return the number of rows in a tree and the sum of their sizes in bytes.
 
-        If `any_age` is True, a cached result of any age is accepted.
+        If `any_age` is True and the tree has been counted before, the cached result is returned even if it is outdated.
         """
         started_s = self._clock.monotonic()
         result = self._cached.get(tree.number)

@@ -192,8 +192,9 @@ def describe(
     """Return the TableDescription as of the time `time_s`. If `time_s` is PENDING, the description also shows states
     that have ended but are still stored.
 
-    Set `writing` to describe a change inside its own transaction, which is necessary because the table might no longer
-    exist after the commit. Other writers wait for that transaction, so call `cache_counts` before it.
+    Pass `writing=True` inside a write transaction. Item counts of any age are then taken from the cache, because other
+    writers wait for the transaction. Call `cache_counts` before the transaction to fill the cache. A change must be
+    described inside the transaction that makes it, because the table might not exist after the commit.
     """
     document = table.document
     description: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))

@@ -122,7 +122,7 @@ def find_resource(database: Database, arn: str) -> TaggedResource:
 def find_taggable(database: Database, arn: str) -> TaggedResource:
     """Return the resource with this ARN, so that its tags can be changed.
 
-    Raises ResourceInUseError if the table is being deleted, and the errors of `find_resource`.
+    Raises ResourceInUseError if the table is being deleted, and any error that `find_resource` raises.
     """
     resource = find_resource(database, arn)
     if resource.table.gone_at is not None:

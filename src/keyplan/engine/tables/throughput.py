@@ -156,7 +156,8 @@ def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
 def set_maxima(
     description: Description, requested: dict[str, Any], mode: str, index: str | None, *, is_new: bool = False
 ) -> None:
-    """Set the maximum on-demand throughput in a description. The value -1 removes the maximum, unless `is_new` is True.
+    """Set the maximum on-demand throughput in a description. The value -1 removes the maximum, and is not allowed for a
+    new table or index (`is_new`).
 
     Raises ValidationError for a value out of range, or if the billing mode is PROVISIONED.
     """
@@ -182,8 +183,8 @@ def set_warm(description: Description, requested: dict[str, Any], mode: str, ind
     """Raise the warm throughput in a table description, and return the values that override it while the change is in
     progress.
 
-    If `requested` is empty, do nothing and return None. A request for the current value also takes time to complete.
-    Raises ValidationError if the request would decrease the warm throughput.
+    If `requested` is empty, do nothing and return None. A request for the current value is also recorded as a change in
+    progress. Raises ValidationError if the request would decrease the warm throughput.
     """
     current = warm_throughput(description, mode)
     new_units = {**current, **{name: int(requested[name]) for name in current if requested.get(name) is not None}}
@@ -197,8 +198,8 @@ def set_warm(description: Description, requested: dict[str, Any], mode: str, ind
 
 
 def warm_throughput(description: Description, mode: str) -> dict[str, Any]:
-    """Return the current WarmThroughput. Warm throughput never decreases, and is at least the provisioned throughput or
-    the default for on-demand tables.
+    """Return the current WarmThroughput, which never decreases. Its minimum is the provisioned throughput or, for an
+    on-demand table, DynamoDB's default.
     """
     current = description.get("WarmThroughput", {})
     return {name: max(minimum, current.get(name) or 0) for name, minimum in _minimum_warm(description, mode).items()}

@@ -1,8 +1,8 @@
 """Changes that UpdateTable makes to a table and its indexes.
 
 A change takes effect immediately. If the same change takes seconds or minutes in DynamoDB, only the table description
-simulates this delay: the change is recorded in the table's document, with the values that the description shows until
-the change is complete.
+simulates this delay: the table's document records that the change is in progress, together with the values that
+override the description until the change is complete.
 """
 
 from __future__ import annotations
@@ -133,10 +133,11 @@ def change_table(database: Database, transaction: Transaction, document: Documen
 def add_change(
     database: Database, document: Document, kind: str, shown_values: dict[str, Any] | None = None, **details: str
 ) -> None:
-    """Record that a change to a table is in progress for `state_delay_s` seconds. `kind` is the kind of change.
+    """Record that a change to a table is in progress for `state_delay_s` seconds. `kind` is a constant of the module
+    `descriptions`, such as STREAM.
 
     During this time, the table description shows the values in `shown_values`. A member whose value is None is omitted
-    from the description.
+    from the description. `details` describe the change further, for example with the name of a new index.
     """
     change: dict[str, Any] = {"what": kind, "until": database.clock.now() + database.settings.state_delay_s}
     if shown_values:
@@ -305,7 +306,7 @@ def change_indexes(
 def _switch_indexes(database: Database, document: Document) -> None:
     """Switch all global indexes to on-demand capacity together with their table.
 
-    For a switch to provisioned capacity, the request must update each index.
+    If the table switches to provisioned capacity, do nothing, because the request must then update each index.
     """
     description = document["description"]
     if throughput.billing_mode(description) == throughput.PROVISIONED:

@@ -1,9 +1,10 @@
 """Exports of tables to files. An API operation starts an export, and a background thread writes the files.
 
-A full export contains the items of a table as of one point in time. An incremental export contains the changes to the
-items that were written in a given period. For both, the records of point-in-time recovery are read in chunks, so that
-writers can continue and memory use is bounded. An optional key condition, filter and projection select the exported
-items and attributes, as in a query, but across the whole table.
+A full export contains the items of a table as of one point in time. An incremental export contains the items that were
+written in a given period, with their content at the end of the period and, if requested, also at its start. For both,
+the records of point-in-time recovery are read in chunks, so that writers can continue and memory use is bounded. An
+optional key condition, filter and projection select the exported items and attributes, as in a query, but across the
+whole table.
 
 Sources: developer guide, "DynamoDB data export to Amazon S3: how it works" and "DynamoDB table export output format";
 API reference, FilterSpecification.
@@ -49,8 +50,8 @@ BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
 
 CHUNK_ROWS = 250
 CHUNK_BYTES = 4 * limits.MIB
-"""The total size of exported rows, in bytes, at which a chunk ends. The row that reaches this size is the last of its
-chunk.
+"""The total size of exported rows, in bytes, at which a chunk ends. The row with which the total reaches this size is
+the last row of the chunk.
 """
 
 _VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}

@@ -46,7 +46,7 @@ validated.
 
 
 class MalformedError(Exception):
-    """Raised if an imported file is malformed, so that the rest of the file cannot be read."""
+    """Raised if the rest of an imported file cannot be read, because the file is malformed."""
 
 
 class RejectedItem(str):

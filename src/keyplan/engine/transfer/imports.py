@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from keyplan.engine.database import Database
 
 NOT_BEFORE_END = 1e12
-"""The `ready_at` of a table while an import fills it, which is later than any current time."""
+"""The value of `ready_at` for a table that an import is still filling. It is later than any current time."""
 
 BATCH_ITEMS = 500
 BATCH_BYTES = limits.MIB
@@ -241,8 +241,8 @@ def _validated_write(table: Table, item: dict[str, Any]) -> _Write:
 
 
 def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
-    """Write a batch of items and their index entries. A table that is being imported has no streams or other dependent
-    data.
+    """Write a batch of items and their index entries. No other data must be updated, because a table that is being
+    imported does not have a stream or an expiry setting.
     """
     last_writes = {key: (key, item, new) for key, item, new in batch}
     if not table.blind:

@@ -3,8 +3,8 @@
 An operation stores the document of a job. The thread claims the oldest job that does not have a runner: it records
 itself as the job's `runner`, and regularly renews this claim with a heartbeat (`beat_s`). After a crash, the next
 engine that opens the database takes over any job that has not had a heartbeat for 30 seconds. An engine that is closed
-properly releases its job immediately. Every write to a job's document checks that the job still belongs to its runner,
-so that only one of two competing runners continues.
+properly releases its job immediately. Every write to a job's document checks that the job still belongs to its runner.
+Therefore, only one of two competing runners continues.
 
 Members of the document: `kind`, `description` (the service's description of the job), `parameters` (the request without
 its token), `progress` (of an import), `runner`, `beat_s`, and members that are specific to the kind of job.
