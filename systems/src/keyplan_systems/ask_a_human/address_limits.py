@@ -46,7 +46,7 @@ class AddressLimits:
     answers: SharedLimit
     answers_per_question: int | None
     """Maximum number of answers from one network address to one question, or None for no maximum. The transaction that
-    stores an answer enforces it.
+    stores an answer enforces this maximum.
     """
 
     @classmethod

@@ -45,8 +45,9 @@ def add_device(device: Device) -> ItemWrite:
 
 @subscriptions.create(FingerprintOwner)
 def add_owner(owner: FingerprintOwner) -> ItemWrite:
-    """Store a device as the first device that used its fingerprint. Fails if the fingerprint already has a first
-    device.
+    """Store a device as the first device that used its fingerprint.
+
+    Fails if the fingerprint already has a first device.
     """
     return item(owner)
 

@@ -82,7 +82,7 @@ def agents_questions(agent_id: str) -> KeyCondition:
 
 @questions.get(KeyRecord, consistent=True, rate=Rate(average=5, peak=50))
 def key_record(agent: str, idempotency_key: str) -> ItemKey:
-    """Get the record of an agent's idempotency key, which contains the ID of the question."""
+    """Get the record of an agent's idempotency key, to find the question that was created with the key."""
     return item(agent=agent, idempotency_key=idempotency_key)
 
 

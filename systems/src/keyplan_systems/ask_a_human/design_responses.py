@@ -35,7 +35,7 @@ def add_response(response: Response) -> ItemWrite:
 
 @responses.create(Flag)
 def add_flag(flag: Flag) -> ItemWrite:
-    """Add a flag that asks reviewers to check a suspicious answer."""
+    """Add a flag, which asks reviewers to check a suspicious answer."""
     return item(flag)
 
 

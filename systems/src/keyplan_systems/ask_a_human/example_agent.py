@@ -51,9 +51,8 @@ def question(note: ReleaseNote) -> str:
 
 
 def best_draft(texts: list[str], summary: Mapping[str, int]) -> str | None:
-    """Return the draft with the most votes, the first such draft in case of a tie, or None if there were no votes.
-
-    `summary` maps each draft to its number of votes.
+    """Return the draft with the most votes, or None if there were no votes. If several drafts have the most votes,
+    return the first of them. `summary` maps each draft to its number of votes.
     """
     best = max(texts, key=lambda text: summary.get(text, 0))
     return best if summary.get(best, 0) else None

@@ -65,7 +65,7 @@ class AgentQuestion(_ResponseModel):
 
     @property
     def finished(self) -> bool:
-        """Whether the question is closed or expired, so that no more answers can arrive."""
+        """Whether the question is closed or expired. If True, no more answers can arrive."""
         return not self.status.answerable
 
 

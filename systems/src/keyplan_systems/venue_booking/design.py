@@ -15,7 +15,7 @@ published design in these points:
   claim is stored as a separate item that reserves nothing.
 * Emails are counted in one item per user and one item per address. The condition of each update enforces the limit.
 * Queries of GSI1 return the bookings with a status. Queries of GSI2 return the bookings of a month by status, and all
-  held slots of a month, so that a calendar requires one request. A user's bookings are sorted by date.
+  held slots of a month, so a calendar requires one request. A user's bookings are sorted by date.
 * Users, bookings and events have a version, which is checked when they are changed.
 * Emails are queued in an outbox. A consumer of the table's stream sends them. A sparse index finds unsent emails.
 

@@ -4,8 +4,8 @@ After an email is sent, it is marked as sent and added to the user's history in 
 killed between the two steps, the email is sent again with the same key. If emails are written to a folder, the
 repetition is detected. A mail server does not detect it, so the email arrives twice with the same Message-ID. Each
 process sends one email at a time. If several processes run, leases ensure that only one process reads each shard of the
-stream, so two processes do not send the same new email. Two processes can still send the same overdue email
-concurrently, so that it arrives twice.
+stream, so two processes do not send the same new email. However, two processes can send the same overdue email
+concurrently, and the email then arrives twice.
 """
 
 from __future__ import annotations

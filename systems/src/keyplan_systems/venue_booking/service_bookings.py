@@ -185,7 +185,7 @@ class Bookings:
     def _is_stored(self, booking: Booking) -> bool:
         """Return True if the stored booking equals `booking`, including its times, the deciding user and the IDs.
 
-        This means that the write succeeded although its response was lost.
+        If they are equal, the write succeeded although its response was lost.
         """
         item = self.base.connection.run(reads.booking_by_id(booking.booking_id))
         return item is not None and booking_of(item) == booking

@@ -119,8 +119,8 @@ class Records:
     def letters(self, actor: Actor, booking: Booking) -> list[OutboxItem]:
         """Return the unsent emails about a booking and those sent in the last 30 days, oldest first.
 
-        The owner of the booking gets only the emails to the owner, and administrators get all emails. Raises
-        NotFoundError for other users.
+        If the actor is an administrator, all of these emails are returned. If the actor is the owner of the booking,
+        only the emails to the owner are returned. Raises NotFoundError for other users.
         """
         check_can_view(booking, actor)
         kinds = [kind for kind in NoticeKind if actor.is_admin or kind.audience is Audience.CUSTOMER]

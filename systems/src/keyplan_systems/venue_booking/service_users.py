@@ -304,8 +304,8 @@ class Users:
         return True
 
     def letter_counts(self, user_id: str, address: str) -> dict[str, Any]:
-        """Return keyword arguments for a transaction that counts an email against the daily limits of the user who
-        triggers it and of the address to which it is sent.
+        """Return keyword arguments for a transaction that counts an email. The email is counted against the daily limit
+        of the user who triggers it and the daily limit of the address to which it is sent.
         """
         now, venue = self.base.now(), self.base.venue
         day = now.date()

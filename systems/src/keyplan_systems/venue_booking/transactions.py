@@ -179,8 +179,8 @@ def _email_taken(error: UniqueTakenError) -> EmailTakenError:
 
 
 def guard_of(call: Call[Any], before: Status | None) -> Guard:
-    """Return the guard of a write, which is an object that describes the condition of the write. `before` is the status
-    that the booking had when it was read.
+    """Return the guard of a write: an object that describes the condition of the write. `before` is the status that the
+    booking had when it was read.
     """
     if call.pattern.name == "replace_booking":
         assert before is not None, "a booking is read before it is replaced"

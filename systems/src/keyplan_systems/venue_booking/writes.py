@@ -57,7 +57,7 @@ def claim_email(code: EmailCodeItem) -> ItemWrite:
 def store_code(user_id: str, claim_id: str, code_hashes: list[str]) -> ItemWrite:
     """Store the hashes of the recent verification codes for a claimed email address.
 
-    They are stored before the email with the latest code is sent.
+    The hashes are stored before the email with the latest code is sent.
     """
     return item(user_id=user_id, claim_id=claim_id).condition(F.sent_at.missing()).set(code_hashes=code_hashes)
 

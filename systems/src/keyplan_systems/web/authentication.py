@@ -1,7 +1,7 @@
 """Dependencies that authenticate callers. They verify the bearer token, and respond with 401 or 403 if the caller is
 rejected.
 
-A request without a token that comes from the server's own pages is authenticated by the session cookie.
+If a request from the server's own pages does not contain a token, it is authenticated by the session cookie.
 
     @router.get("/me")
     async def me(caller: Caller) -> ...

@@ -91,7 +91,9 @@ async def _state(name: str, check: Check, timeout_s: float) -> CheckState:
 
 
 def hide_details(scope: Scope) -> None:
-    """Mark a health request, so that the response from `health_response` contains only `status`."""
+    """Mark a health request. The response that `health_response` returns for the request then contains only
+    `status`.
+    """
     scope.setdefault("state", {})["hides_health_details"] = True
 
 

@@ -67,8 +67,8 @@ def omit_unreadable(error: Exception) -> None:
 
 
 def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a list response. If unreadable items were omitted from the list, add their number to the body
-    as `unreadable`.
+    """Return the body of a list response. If unreadable items were omitted from the list, the returned body contains
+    their number as `unreadable`.
     """
     context = _context.get()
     return body if context is None or not context.unreadable else {**body, "unreadable": context.unreadable}

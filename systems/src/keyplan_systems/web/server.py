@@ -3,7 +3,7 @@
     with Running(app) as server:
         httpx.get(f"{server.url}/health")
 
-The configuration of uvicorn is the same in both cases, so tests use the same server as production.
+Tests use the same configuration of uvicorn as production.
 """
 
 from __future__ import annotations

@@ -309,8 +309,8 @@ class NoSignIn(_SignInRoutes):
 
 
 def local_path(path: str | None) -> str:
-    """Return `path` if it is a path on this server, so that a redirect to it is safe. For other values, such as URLs,
-    return "/".
+    """Return `path` if it is a path on this server. For other values, such as URLs, return "/". A redirect to the
+    result never leads to another server.
     """
     if not path or not path.startswith("/") or path.startswith(("//", "/\\")) or not path.isprintable():
         return "/"

@@ -38,8 +38,8 @@ class Resources:
     it has leased. If None, each reader generates a new name.
     """
     secret: Secret | None = None
-    """Secret that replicas share. If it is None, keys are generated and stored in the folder, so that only processes
-    that use the same folder share them.
+    """Secret that replicas share. If it is None, keys are generated and stored in the folder, and only processes that
+    use the same folder share these keys.
     """
 
     @property

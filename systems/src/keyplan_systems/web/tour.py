@@ -108,8 +108,8 @@ class Tour:
     actors: list[Actor] = field(default_factory=list)
 
     def open(self, person: str = "", path: str = "app/") -> Actor:
-        """Open a window that shows one of the system's paths. If `person` is the name of a sample user, sign in as this
-        user.
+        """Open a window that shows a page of the system. `path` is relative to the system's path. If `person` is the
+        name of a sample user, sign in as this user.
 
         Windows are placed side by side, starting on the left.
         """

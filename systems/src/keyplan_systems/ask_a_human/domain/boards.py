@@ -15,7 +15,7 @@ query per partition over `better_range`.
 With 8 shards, computing a rank takes 8 eventually consistent reads of an item of at most about 2 KB (4 read capacity
 units in total), and 8 COUNT queries that consume at least half a read capacity unit each. If the user's bucket has
 1,000 rows of 150 bytes, these queries consume about 19 read capacity units. Buckets are 25 points wide up to 500
-points. Above that, each power of two is divided into eight buckets, so that a bucket contains few users even for high
+points. Above that, each power of two is divided into eight buckets, so a bucket contains few users even for high
 scores. Each answer that moves a row to a different bucket causes an additional write, which updates the histogram.
 """
 

@@ -19,7 +19,7 @@ def new_secret(kind: str) -> str:
 
 
 def secret_hash(secret: str) -> str:
-    """Return the SHA-256 hash of a secret as a hexadecimal string, which is the stored form."""
+    """Return the hash of a secret in the form in which it is stored: SHA-256 as a hexadecimal string."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

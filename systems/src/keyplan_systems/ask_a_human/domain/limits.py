@@ -85,8 +85,8 @@ def allowance(window: Window, count: int) -> Allowance:
 
 
 def refusal(window: Window, now_ms: int) -> RateLimitedError:
-    """Return the error for a request that exceeds the limit in `window`. It contains the number of seconds
-    until the next window.
+    """Return the error for a request that exceeds the rate limit of `window`. It contains the number of seconds until
+    the next window.
     """
     retry_after_s = max(1, -(-(window.reset_s * SECOND_MS - now_ms) // SECOND_MS))
     details = {

@@ -106,8 +106,8 @@ def change(subscription: Subscription, changes: SubscriptionChange, now_ms: int)
 
 
 def deactivate(subscription: Subscription, now_ms: int) -> Subscription:
-    """Return an inactive copy of the subscription. This is used after the owner has unsubscribed or the push token has
-    become invalid.
+    """Return an inactive copy of the subscription. Call this function if the owner has unsubscribed or the push token
+    has become invalid.
     """
     return replace(subscription, active=False, updated_at_ms=now_ms)
 

@@ -1,7 +1,7 @@
 """Models of request bodies, with their validation rules.
 
-Text lengths are counted in Unicode characters of the text as sent. A text that consists only of white space is
-rejected.
+The length of a text is the number of Unicode characters in the text as sent. A text that consists only of white space
+is rejected.
 """
 
 from __future__ import annotations

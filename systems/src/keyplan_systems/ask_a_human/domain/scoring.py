@@ -53,8 +53,8 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """A user's points, streak, badges and counters. `scored_at_ms` is the time at which the points last increased. It
-    breaks ties on leaderboards.
+    """A user's points, streak, badges and counters. `scored_at_ms`, the time at which the points last increased, breaks
+    ties on leaderboards.
     """
 
     fingerprint_hash: str

@@ -28,7 +28,9 @@ ZONE = "aah_zone"
 this time zone.
 """
 SKIPPED = "aah_skipped"
-"""Name of the cookie that lists the questions that the user has skipped, by the first characters of their IDs."""
+"""Name of the cookie that lists the questions that the user has skipped. Each question is listed by the first
+characters of its ID.
+"""
 _COOKIE_LIFETIME_S = 400 * timestamps.DAY_S
 """Lifetime of the device cookie in seconds. Browsers limit the lifetime of cookies to 400 days."""
 _MAX_SKIPPED = 50

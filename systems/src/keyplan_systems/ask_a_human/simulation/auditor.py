@@ -116,7 +116,9 @@ class Auditor:
         self._counts: defaultdict[tuple[str, str, int], int] = defaultdict(int)
 
     def record_question(self, action: Ask, question_id: str) -> None:
-        """Record an accepted question, which is either new or the existing question for a repeated idempotency key."""
+        """Record an accepted question. `question_id` is the ID of the new question, or of the existing question if the
+        request repeats an idempotency key.
+        """
         self._add_event(action.at_ms, _ASKED, partial(self._check_question, action, question_id))
 
     def record_refused_question(self, action: Ask, code: str) -> None:

@@ -165,8 +165,8 @@ def _add_question(questions: list[_PredictedQuestion], ask: Ask, now_ms: int) ->
 
 
 def _answer(rng: random.Random, now_ms: int, person: int, questions: list[_PredictedQuestion]) -> Answer:
-    """Return an answer to a random question. Usually, the question is a recent one that is expected to be open.
-    Sometimes, it is any question.
+    """Return an answer to a question that is chosen at random, usually from the recent questions that are expected to
+    be open, and sometimes from all questions.
     """
     if rng.random() < 0.95:
         questions = [

@@ -99,7 +99,7 @@ async def run_blocking(function: Callable[P, T], *args: P.args, **kwargs: P.kwar
 def person_of(principal: Principal) -> Person:
     """Return the user that a verified token identifies.
 
-    The email address counts as verified only if the token states that it is verified.
+    The email address is treated as verified only if the token states that it is verified.
     """
     groups = (ADMINISTRATORS,) if principal.has_role(ADMINISTRATORS) else ()
     claims = principal.claims

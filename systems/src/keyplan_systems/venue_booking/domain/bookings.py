@@ -107,9 +107,9 @@ class BookingChanges:
     """The changes that result from creating a booking or changing its status. They are written in one transaction.
 
     `stats` contains the changes to the user's counters. `reserved_event` is the event that reserves slots; the
-    transaction fails if one of them is not free. `freed_slots` contains the slots to free; the transaction fails unless
-    the booking holds all of them. `is_audited` is True if an administrator acted, so that an audit log entry is
-    written.
+    transaction fails if one of its slots is not free. `freed_slots` contains the slots to free; the transaction fails
+    unless the booking holds all of them. `is_audited` is True if an administrator acted. In that case, an audit log
+    entry is also written.
     """
 
     booking: Booking
@@ -239,8 +239,8 @@ def check_can_view(booking: Booking, actor: Actor) -> None:
 def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) -> bool:
     """Return True if the booking is pending but cannot be approved.
 
-    This is the case if one of the given events holds a slot of the booking, or if the venue no longer offers the
-    duration of the booking.
+    A booking cannot be approved if one of the given events holds a slot of the booking, or if the venue no longer
+    offers the duration of the booking.
     """
     if booking.status is not Status.PENDING:
         return False

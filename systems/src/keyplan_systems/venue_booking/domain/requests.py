@@ -50,7 +50,7 @@ class _Input(BaseModel):
 class BookingRequest(_Input):
     """A booking request: date, duration, description, number of people, and contact person.
 
-    `consent` is the user's consent to data processing. A request without it is rejected, so that nothing is stored.
+    `consent` is the user's consent to data processing. A request without it is rejected, and nothing is stored.
     """
 
     date: date

@@ -187,7 +187,8 @@ class LetterWriter:
 def _is_address(text: str) -> bool:
     """Return True if emails can be sent to the address.
 
-    Other addresses are detected here, because the email library raises many different exceptions for them.
+    Check addresses before they are passed to the email library, because it raises many different exceptions for invalid
+    addresses.
     """
     try:
         return bool(Address(addr_spec=text).domain) and text.isascii()

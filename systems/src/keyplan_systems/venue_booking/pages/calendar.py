@@ -115,7 +115,9 @@ def add_calendar(router: APIRouter, site: VenueSite) -> None:
 
 
 def _clamp_month(month: date, today: date, latest: date) -> date:
-    """Return the first day of `month` or, if the calendar does not show this month, of the nearest month that it shows.
+    """Return the first day of `month`. If the calendar does not show this month, return the first day of the nearest
+    month that it shows.
+
     The calendar shows the months from one year before `today` to `latest`.
     """
     first = date(max(today.year - 1, 1), today.month, 1)

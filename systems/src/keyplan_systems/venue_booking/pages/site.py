@@ -53,12 +53,12 @@ class VenueSite:
         return self.service.base.now()
 
     def phrases(self, request: Request) -> Phrases:
-        """Return the phrases in the language of a request."""
+        """Return the phrases in the language of the requested page."""
         return Phrases(language_of(request), self.venue)
 
     def render(self, request: Request, template: str, status: int = 200, /, **context: Any) -> Response:
-        """Render a template in the language of the request. The template can use `t` (the phrases), `venue` and the
-        values in `context`.
+        """Render a template in the language of the requested page. The template can use `t` (the phrases), `venue` and
+        the values in `context`.
         """
         if "values" in context:
             context["values"] = defaultdict(str, context["values"])  # missing form fields are shown as empty

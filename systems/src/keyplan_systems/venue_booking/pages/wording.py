@@ -186,7 +186,7 @@ def page_texts(language: Language) -> Mapping[str, Any]:
 
 
 def language_of(request: Request) -> Language:
-    """Return the language in which the page for a request is shown."""
+    """Return the language of the requested page."""
     selected_language = request.cookies.get(COOKIE, "")
     if selected_language in list(Language):
         return Language(selected_language)
@@ -211,6 +211,8 @@ def _accepted_languages(header: str) -> list[str]:
 
 
 def shared_wording(request: Request) -> Wording:
-    """Return the language of a request, and the texts in this language for the templates that all systems share."""
+    """Return the language of the requested page, and the texts in this language for the templates that all systems
+    share.
+    """
     language = language_of(request)
     return Wording(language.value, page_texts(language)["shared"])
