@@ -197,7 +197,7 @@ def test_a_token_of_another_key_is_rejected_by_id_and_by_signature(
     verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock, tmp_path: Path
 ) -> None:
     other = development_key(tmp_path)
-    with pytest.raises(TokenError, match="key is not known"):
+    with pytest.raises(TokenError, match="key is unknown"):
         verifier.verify(issue(other, clock))
     with pytest.raises(TokenError, match="signature"):
         verifier.verify(issue(DevelopmentKey(other.private_key, key.key_id), clock))
@@ -294,7 +294,7 @@ def test_a_token_without_a_key_id_requires_a_set_of_one_key() -> None:
     alone = StaticKeys(orjson.dumps({"keys": [_jwk(_ED)[1]]}))
     rules = TokenRules(AUDIENCE, ISSUER)
     assert TokenVerifier(rules, alone, ManualClock()).verify(token).subject == "ada"
-    with pytest.raises(TokenError, match="key is not known"):
+    with pytest.raises(TokenError, match="key is unknown"):
         TokenVerifier(rules, _STATIC, ManualClock()).verify(token)
 
 

@@ -58,7 +58,7 @@ class Base:
         reports their number. Raises InvalidRequestError if the limit or the cursor is invalid.
         """
         if not 1 <= limit <= MAX_PAGE_SIZE:
-            raise InvalidRequestError(f"Ask for 1 to {MAX_PAGE_SIZE} entries, not {limit}.", {"field": "first"})
+            raise InvalidRequestError(f"Request 1 to {MAX_PAGE_SIZE} entries, not {limit}.", {"field": "first"})
         try:
             page = self.connection.run(call, limit=limit, cursor=cursor, unreadable=omit_unreadable)
         except CursorError as error:

@@ -30,11 +30,11 @@ def play(stage: DemoStage) -> None:
             for client, name in ((ada, "Ada"), (bruno, "Bruno"))
         ]
         bookings = [response["requestBooking"] for response in responses]
-        stage.say(f"ada and bruno both ask for {day}, {duration}: nothing is taken yet")
+        stage.say(f"ada and bruno both request {day}, {duration}: no slot is reserved yet")
         approved_booking = _data(carla, _APPROVE, id=bookings[0]["id"])["approveBooking"]
-        stage.say(f"carla, who decides, approves ada's: {approved_booking['status'].lower()}")
+        stage.say(f"carla, an administrator, approves ada's request: {approved_booking['status'].lower()}")
         response = _post(carla, _APPROVE, id=bookings[1]["id"])
-        stage.say(f"bruno's cannot be approved any more: {response['errors'][0]['message']}")
+        stage.say(f"bruno's request can no longer be approved: {response['errors'][0]['message']}")
         stage.link(f"bookings/{bookings[0]['id']}", "Ada Rossi")
         stage.link(f"inbox/{bookings[1]['id']}", "Carla Neri")
     feed = httpx.get(f"{stage.url}/calendar.ics", timeout=30).raise_for_status().text
@@ -64,7 +64,7 @@ def show(tour: Tour) -> None:
     ada.page.reload()
     tour.say(ada, "Ada's booking is approved")
     carla.page.goto(f"{tour.url}/venue_booking/app/inbox/{bruno.page.url.rpartition('/')[2]}")
-    tour.say(carla, "Bruno's request cannot be approved any more")
+    tour.say(carla, "Bruno's request can no longer be approved")
     carla.see(carla.page.get_by_text("This request cannot be approved"))
 
 
@@ -77,7 +77,7 @@ def _request(tour: Tour, actor: Actor, occasion: str) -> None:
     actor.click(page.get_by_label("I agree"))
     actor.click(page.get_by_role("button", name="Send the request"))
     page.wait_for_url("**/app/bookings/*")
-    tour.say(actor, "The request waits for a decision")
+    tour.say(actor, "The request is waiting for a decision")
 
 
 def _free_day(client: httpx.Client) -> tuple[str, str]:

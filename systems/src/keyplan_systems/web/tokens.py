@@ -123,7 +123,7 @@ class TokenVerifier:
             raise TokenError("The token's algorithm is not accepted.")
         key = self._keys.find(header.get("kid"))
         if key is None:
-            raise TokenError("The token's key is not known.")
+            raise TokenError("The token's key is unknown.")
         return self._decode(token, key)
 
     def _decode(self, token: str, key: jwt.PyJWK) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def test_the_same_id_with_other_scores_is_rejected() -> None:
 
 def test_attempts_of_others_and_without_scores_are_rejected() -> None:
     ledger = Ledger(user_id="somebody else")
-    with pytest.raises(ValueError, match="to another user"):
+    with pytest.raises(ValueError, match="does not belong to the user"):
         with_attempt(ledger, completed(1))
     with pytest.raises(ValueError, match="has no scores"):
         with_attempt(Ledger(user_id=USER), attempts.start(attempt_id(1), USER, "late-ferry", NOON))

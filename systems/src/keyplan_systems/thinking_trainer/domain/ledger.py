@@ -51,7 +51,7 @@ def with_attempt(ledger: Ledger, attempt: Attempt) -> Ledger:
     contains different scores for the same attempt ID.
     """
     if attempt.user_id != ledger.user_id:
-        raise ValueError(f"attempt {attempt.attempt_id} belongs to another user than this ledger")
+        raise ValueError(f"attempt {attempt.attempt_id} does not belong to the user of this ledger")
     entry = scored_attempt(attempt)
     for stored_attempt in ledger.window:
         if stored_attempt.attempt_id == entry.attempt_id:

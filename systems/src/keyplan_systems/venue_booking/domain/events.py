@@ -141,7 +141,7 @@ def dates(venue: Venue, first: date, last: date) -> tuple[date, ...]:
     if count < 1:
         raise InvalidRequestError("The range ends before it starts.", {"field": "lastDate"})
     if count > venue.availability_days:
-        message = f"Ask for at most {venue.availability_days} days at once, not {count}."
+        message = f"Request at most {venue.availability_days} days, not {count}."
         raise InvalidRequestError(message, {"field": "lastDate", "limit": venue.availability_days})
     return tuple(first + timedelta(days=offset) for offset in range(count))
 
