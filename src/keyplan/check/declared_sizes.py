@@ -213,7 +213,7 @@ def _unbounded_key_field(
 
 
 def _is_free_text(field: StoredField) -> bool:
-    """Return True if a field's type, `Attribute(kind=...)` and name indicate free text, not generated values."""
+    """Return True if a field's type, `Attribute(kind=...)` and name indicate free text rather than generated values."""
     text = field.declared.type is str and not is_identifier(field)
     return text and kind_of(field) is None and not is_time_name(field.name)
 

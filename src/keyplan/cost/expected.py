@@ -341,7 +341,9 @@ def sentinel_writes(plan: Plan) -> int:
 
 
 def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
-    """Return True if replacing an item can change the item's key in an index. The primary key does not change."""
+    """Return True if replacing an item can change the item's key in an index, although its primary key does
+    not change.
+    """
     return not set(bound.depends_on) <= set(entity.key.fields)
 
 

@@ -474,7 +474,7 @@ def same_field(spec: EntitySpec, other: EntitySpec, name: str) -> bool:
 
 
 def _combinations(counts: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
-    """Return the number of combinations that the values of several fields have.
+    """Return the number of combinations of the values of several fields.
 
     `counts` contains the number of values of each field. All combinations are assumed to occur, except for fields that
     form the whole key of an entity: they have at most as many combinations as the entity has items. For example, a

@@ -74,8 +74,8 @@ def item_write(schema: Schema, old: Item | None, new: Item | None, *, transactio
     """Return the capacity units of a write that replaces the item `old` with `new`. If one of them is None, the item is
     created or deleted.
 
-    For a write whose condition fails, pass the existing item as both. A failed write uses as many write units on the
-    table as a successful one, but none on indexes.
+    For a write whose condition fails, pass the existing item as both `old` and `new`. A failed write uses as many write
+    units on the table as a successful one, but none on indexes.
     """
     sizes = [item_bytes(item) for item in (old, new) if item is not None]
     base = write_units(max(sizes, default=0))

@@ -304,8 +304,8 @@ def _projects(bound: BoundIndexKey, attribute: str, schema: Schema) -> bool:
 
 
 def copy_backfill(copy: TableCopy, old_estimate: Estimate, new_estimate: Estimate) -> Backfill:
-    """Estimate the backfill that copies a table. One transaction per item puts it into the new table and checks that it
-    still exists in the old table.
+    """Estimate the backfill that copies a table. For each item, one transaction puts the item into the new table and
+    checks that the item still exists in the old table.
     """
     table_units, check_units, items, scanned, unknown = 0.0, 0.0, 0, 0, []
     indexes: dict[str, float] = {}

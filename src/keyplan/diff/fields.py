@@ -53,8 +53,8 @@ class EntityPair:
     old: EntitySpec
     new: EntitySpec
     drops_unknown: tuple[str, ...] = ()
-    """The names of the patterns in the old design that put whole items. While both versions run, such a put by the old
-    version removes the attributes that only the new version knows.
+    """The names of the patterns in the old design that put whole items. While both versions run, such a write by the
+    old version removes the attributes that only the new version knows.
     """
 
     @property

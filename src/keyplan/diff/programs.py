@@ -136,8 +136,8 @@ def _is_program_module(name: str, module: ModuleType | None, target: str) -> boo
 
 @cache
 def _real_path(path: str) -> str:
-    """Return the path without symbolic links. Results are cached, because the paths of all loaded modules are compared
-    several times.
+    """Return the path with all symbolic links resolved. Results are cached, because the paths of all loaded modules are
+    compared several times.
     """
     return os.path.realpath(path)
 

@@ -162,7 +162,7 @@ class KindSpec:
     """The class of the builder object that the pattern's body returns."""
     plan: Planner
     """The function that plans patterns of this kind. It receives the pattern's declaration, the builder object, and a
-    draft that contains only the options that need no planning. It returns the complete plan.
+    draft plan that contains only the options that need no planning. It returns the complete plan.
     """
     options: type
     """The TypedDict that lists the options of this kind."""

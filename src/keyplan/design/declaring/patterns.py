@@ -576,8 +576,8 @@ def _run_body(function: Callable[..., Any], parameters: Mapping[str, Param], pla
 
 
 def unused_parameters(pattern: Pattern[..., Any]) -> list[str]:
-    """Return the names of the parameters that do not occur in the object that the pattern's body returns, in
-    declaration order.
+    """Return, in declaration order, the names of the parameters that do not occur in the object that the pattern's body
+    returns.
     """
     terms = pattern._terms
     used = {param._name for param in params_in(terms)}

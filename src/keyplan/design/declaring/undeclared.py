@@ -223,8 +223,8 @@ def query_call(
 ) -> Call[Any]:
     """Return the call for an ad-hoc query or count.
 
-    `terms` contains the entities, followed by the key condition. Error messages contain `method`, the name of the
-    connection's method or, if `method` is empty, `kind`.
+    `terms` contains the entities, followed by the key condition. `method` is the name of the connection's method in
+    error messages. If it is empty, `kind` is used instead.
     """
     entities, condition = tuple(terms[:-1]), terms[-1] if terms else None
     method = method or kind

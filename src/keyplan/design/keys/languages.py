@@ -279,7 +279,7 @@ class _UnsupportedSyntaxError(Exception):
 
 
 def pattern_language(pattern: str) -> Language | None:
-    """Return a language that contains every string with a match for the pattern.
+    """Return a language that contains every string that the pattern matches.
 
     Return None if the pattern uses unsupported syntax.
     """

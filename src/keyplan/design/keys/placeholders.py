@@ -366,7 +366,7 @@ def _needs_guard(encoding: Encoding, delimiter: str) -> bool:
 def _ambiguous(texts: tuple[str, ...], delimiter: str) -> set[str]:
     """Return the strings that a parser could confuse with another of the given strings.
 
-    This is the case if `string + delimiter` starts with `other_string + delimiter`.
+    A string is ambiguous if `string + delimiter` starts with `other_string + delimiter`.
     """
     return {
         text

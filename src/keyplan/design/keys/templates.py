@@ -217,8 +217,8 @@ class BoundTemplate:
     def render(self) -> Callable[[Mapping[str, Any]], str]:
         """The function that renders a key from a mapping of field values, which may contain other fields.
 
-        The function raises MissingField if a field is absent or None, and KeyPartError if a value contains the
-        following delimiter, does not fit its spec, or is empty.
+        The function raises MissingField if a field is absent or None, and KeyPartError if a value is empty, does not
+        fit its spec, or contains the delimiter that follows it.
         """
         return _compile(self, self._render_parts)
 
@@ -506,7 +506,7 @@ class BoundTemplate:
 
     @property
     def literal_prefix(self) -> str:
-        """The literal text at the start of every key of the template, which may be empty."""
+        """The literal text at the start of every key of the template. It can be empty."""
         first = self.parts[0]
         return first.text if isinstance(first, Text) else ""
 

@@ -246,9 +246,9 @@ def _default_entry_fields(
 ) -> list[str]:
     """Return the fields whose unknown values prevent an upsert from storing the index key of a new item.
 
-    This function is for an index key that the update does not set. The list is empty if the new item does not belong in
-    the index, considering the known values and the defaults of all other fields. `values` are the values after the
-    update.
+    Use this function only for an index key that the update does not set. The list is empty if the new item does not
+    belong in the index, considering the known values and the defaults of all other fields. `values` are the values
+    after the update.
     """
     created_values = {name: values.get(name, _default(entity, name)) for name in bound_key.depends_on}
     if holds(bound_key.only_if, created_values) is False or any(

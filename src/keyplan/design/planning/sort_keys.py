@@ -2,8 +2,8 @@
 
 A condition names the leading fields of the sort key without gaps. Every field is compared for equality, except the last
 one, which may be compared with a range. If a template produces the key, the bounds are strings of that template, so
-that keys of other entities are excluded. If a key string is less precise than the field, such as a date for a
-timestamp, the comparison is repeated on the returned items.
+keys of other entities are excluded. If a key string is less precise than the field, such as a date for a timestamp, the
+comparison is repeated on the returned items.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class RangeRequest:
         return {attribute: make(arguments) for attribute, make in self._partition}
 
     def is_empty(self, request: Mapping[str, Any]) -> bool:
-        """Return True if the key range of a request is empty, which DynamoDB would reject."""
+        """Return True if the key range of a request is empty. DynamoDB would reject such a request."""
         values = request.get("ExpressionAttributeValues", {})
         return any(part.is_empty(values) for part in self._sorts)
 

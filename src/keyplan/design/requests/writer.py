@@ -314,7 +314,7 @@ class ExpressionWriter:
 def encoded_source(name: str, source: Source, encode: Callable[[Any], AttributeValue]) -> ValueMaker:
     """Return a function that encodes the value of a parameter or constant.
 
-    The function raises ValueError for None, because it does not equal any stored value. `name` is the name of the
+    The function raises ValueError for None, because None does not equal any stored value. `name` is the name of the
     value in the error message.
     """
     read = reader(source)

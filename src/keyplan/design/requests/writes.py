@@ -224,14 +224,16 @@ class WriteRequest:
         """Whether the request depends on the time of the call, because the entity expires or stores write times."""
 
     def entity(self, arguments: Arguments) -> Entity:
-        """Return the object that a put writes. Raises TypeError unless it is an instance of the plan's entity."""
+        """Return the object to write as a whole item. Raises TypeError unless it is an instance of the
+        plan's entity.
+        """
         entity: Entity = self.read_item(arguments)
         if entity.__class__ is not self._model:
             check_model(self.plan.pattern, self.plan.entity, entity)
         return entity
 
     def computed_values(self, arguments: Arguments) -> dict[str, Any]:
-        """Return the field values that a put computes: the version and the write times."""
+        """Return the values of the computed fields if a whole item is written: the version and the write times."""
         return self._computed.values(self.entity(arguments), arguments) if self.sets_fields else {}
 
     def action(self, arguments: Arguments, table: str) -> Request:
@@ -267,7 +269,7 @@ class WriteRequest:
         return request
 
     def _put_request(self) -> Callable[[Arguments, str], Request]:
-        """Return a fast function that builds requests for puts without conditions, which are the most
+        """Return a fast function that builds PutItem requests without conditions, which are the most
         frequent writes.
         """
         read_item, model, checked_entity, make_item = self.read_item, self._model, self.entity, self._builder.item

@@ -103,7 +103,7 @@ def counters_in(plan: Plan) -> list[str]:
 
 
 def fails_if_repeated(plan: Plan) -> bool:
-    """Return True if a step of a transaction fails when it is repeated."""
+    """Return True if a transaction step with this plan fails when the step is repeated."""
     if plan.exists == "must_not" or plan.version is not None:
         return True
     if plan.operation not in {"UpdateItem", "ConditionCheck"}:

@@ -1,4 +1,6 @@
-"""Rules for declarations that raise an error and for suppressions. `check` reports their findings itself."""
+"""Rules for suppressions and for declarations that raise an error. The function `check` itself creates the findings of
+these rules.
+"""
 
 from __future__ import annotations
 

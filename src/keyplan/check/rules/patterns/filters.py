@@ -152,8 +152,8 @@ def _field_names(condition: Condition | None) -> str:
 
 
 def _alternative_key(plan: Plan, condition: Condition) -> BoundKey | None:
-    """Return a key of the entity other than the queried one, if it contains every field that the filter compares with
-    =. Otherwise, return None.
+    """Return a key of the entity that contains every field that the filter compares with =. The queried key is not
+    considered. Return None if no such key exists.
     """
     if len(plan.entities) != 1 or plan.key is None or plan.consistent:
         return None

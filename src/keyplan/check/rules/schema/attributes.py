@@ -223,7 +223,7 @@ def key_attribute_type_conflict(subject: Subject) -> Iterator[Finding]:
 
 
 def _key_types(table: Table) -> dict[str, tuple[TypeCode, EntitySpec, BoundKey]]:
-    """Return the type of each key attribute by its name, with the entity and the key that declare it."""
+    """Map the name of each key attribute to its type, and to the entity and the key that declare it."""
     types: dict[str, tuple[TypeCode, EntitySpec, BoundKey]] = {}
     for entity in table.entities:
         for bound in (entity.key, *entity.indexes):
