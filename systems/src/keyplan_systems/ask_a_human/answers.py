@@ -42,9 +42,7 @@ from keyplan_systems.ask_a_human.entities import Response as StoredResponse
 from keyplan_systems.ask_a_human.entities import UserStats
 
 RECENT_ANSWERS = 100
-"""Number of the user's most recent answers that are read to find out which questions in a list the user has
-answered.
-"""
+"""Maximum number of the user's most recent answers that are read to mark the answered questions in a list."""
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,8 @@ Cursor: TypeAlias = Annotated[
 
 
 def set_rate_limit_headers(response: Response, allowance: Allowance | None) -> None:
-    """Set the rate limit headers of a response, which contain the number of requests that the caller may still send.
-    Does nothing if `allowance` is None.
+    """Set the response headers that contain the number of requests that the caller may still send. Does nothing if
+    `allowance` is None.
     """
     if allowance is not None:
         response.headers.update(allowance.headers())

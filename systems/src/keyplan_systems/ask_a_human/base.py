@@ -203,8 +203,6 @@ def unknown_question(question_id: str) -> QuestionNotFoundError:
 
 
 def is_uuid(text: str) -> bool:
-    """Return True if the text has the format of a question ID. Other texts cannot be question IDs, so callers do not
-    look them up in the database.
-    """
+    """Return True if the text has the format of a question ID. Callers do not look up other texts in the database."""
     parts = text.split("-")
     return [len(part) for part in parts] == [8, 4, 4, 4, 12] and all(char in "0123456789abcdef-" for char in text)

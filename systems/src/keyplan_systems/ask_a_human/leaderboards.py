@@ -122,8 +122,8 @@ class Ranking:
         self._lock = threading.Lock()
 
     def run_once(self) -> int:
-        """Update the histograms after the pending changes of leaderboard rows, and return the number of
-        these changes.
+        """Update the histograms according to the pending changes of leaderboard rows, and return the number of these
+        changes.
         """
         with self._lock:
             return contextvars.copy_context().run(self._deliver)

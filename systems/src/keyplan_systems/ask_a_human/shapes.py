@@ -86,7 +86,7 @@ class Feed(_Shape):
 
 class ViewedQuestion(HumanQuestion):
     """200 response to `GET /human/questions/{id}`. `can_answer` is false if the user has already answered the question
-    or it has ended.
+    or the question has ended.
     """
 
     status: Status

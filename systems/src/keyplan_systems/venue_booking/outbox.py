@@ -192,7 +192,7 @@ def letter_runner(
     *,
     runner: str | None = None,
 ) -> Runner:
-    """Return a `Runner` that reads the table's stream and sends new emails from the outbox and verification codes.
+    """Return a `Runner` that reads the table's stream, and sends verification codes and the new emails in the outbox.
 
     `runner` is the name that identifies the `Runner` among all readers of the stream. An email that fails repeatedly
     stays in the outbox, and its stream record is sent to `failures`, which is a destination or a folder.

@@ -206,7 +206,7 @@ class Bookings:
         """Return the bookings with the given IDs, in the same order. The result contains None for each ID that does not
         exist.
 
-        The caller must have checked permissions.
+        This method does not check permissions.
         """
         items = self.base.connection.run(reads.bookings_by_id(list(booking_ids)))
         return [None if item is None else booking_of(item) for item in items]

@@ -53,8 +53,8 @@ class Subscription:
 
 
 def subscription_id(fcm_token: str) -> str:
-    """Return the ID of the subscription with a push token, which is the UUIDv5 of the token. A browser that subscribes
-    again with the same token gets its existing subscription.
+    """Return the ID of the subscription for a push token: the UUIDv5 of the token. A browser that subscribes again with
+    the same token gets its existing subscription.
     """
     return str(uuid.uuid5(_NAMESPACE, fcm_token))
 

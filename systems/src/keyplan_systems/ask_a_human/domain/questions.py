@@ -114,8 +114,8 @@ def new_question_id(rng: random.Random) -> str:
 
 
 def response_id(question_id: str, fingerprint_hash: str) -> str:
-    """Return the ID of an answer, which is the UUIDv5 of the question and the user's fingerprint. A second answer gets
-    the same ID, so the table rejects it.
+    """Return the ID of an answer: the UUIDv5 of the question and the user's fingerprint. A second answer gets the same
+    ID, so the table rejects it.
     """
     return str(uuid.uuid5(uuid.UUID(question_id), fingerprint_hash))
 

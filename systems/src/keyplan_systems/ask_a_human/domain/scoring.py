@@ -77,7 +77,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """The properties of an accepted answer on which its points depend. `responses_before` is the number of earlier
+    """The properties of an accepted answer that determine its points. `responses_before` is the number of earlier
     answers to the question.
     """
 
@@ -139,7 +139,7 @@ class ScoredAnswer:
 
 
 def answer_facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms: int | None) -> AnswerFacts:
-    """Return the properties of a response on which its points depend.
+    """Return the properties of a response that determine its points.
 
     `notified_at_ms` is the time at which the user was notified about the question, or None if the user was not
     notified.

@@ -41,7 +41,7 @@ class AcknowledgedAnswer:
 
     @cached_property
     def utc_day(self) -> date:
-        """The UTC day on which the answer counts for leaderboards and toward the daily cap."""
+        """The UTC day to which leaderboards and the daily cap assign the answer."""
         return datetime.fromtimestamp(self.at_ms / 1000, UTC).date()
 
     @cached_property

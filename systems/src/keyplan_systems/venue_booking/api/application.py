@@ -48,7 +48,9 @@ _BODY: Final = {
         }
     },
 }
-"""OpenAPI description of the request body of the GraphQL route, which the GraphQL library does not describe."""
+"""OpenAPI description of the request body of the GraphQL route. The GraphQL library does not provide such a
+description.
+"""
 
 
 def application(

@@ -91,7 +91,7 @@ class SlotTakenError(RefusalError):
 class EmailTakenError(RefusalError):
     """Raised if an email address belongs to another user.
 
-    `owner` is the ID of that user. It is not returned to callers of the API.
+    `owner` is the ID of that user. The ID is not returned to callers of the API.
     """
 
     code = "email_taken"

@@ -214,7 +214,8 @@ def show_booking(
     errors: Mapping[str, str] | None = None,
     message: str = "",
 ) -> Response:
-    """Return the page of a booking. The owner can cancel it there, and administrators can decide on it.
+    """Return the page of a booking. On this page, the owner can cancel the booking, and administrators can decide on
+    it.
 
     After a form was rejected, `values` and `errors` contain the entered text and the error messages by form field, and
     `message` is an error message for the whole page.
