@@ -154,7 +154,9 @@ class MountedConsole:
         return cls(db, host, names, token or secrets.token_urlsafe(24))
 
     def hint(self, url: str) -> str:
-        """Return the line of output that shows the console's URL. The console's code samples use the server's URL."""
+        """Return the line of output that shows the console's URL. `url` is the server's URL, which the console also
+        uses in its code samples.
+        """
         self._url = url
         return f"console {url}/console/?token={self._token}"
 

@@ -39,9 +39,10 @@ Prefix: TypeAlias = Annotated[
 
 
 def command_name() -> str:
-    """Return the shell command that runs the `keyplan` of this Python environment.
+    """Return the shell command that runs keyplan in this Python environment.
 
-    This is "keyplan" if the program is on PATH, and a path relative to the current directory otherwise.
+    This is "keyplan" if the program is on PATH. Otherwise, it is the path of the program or, if the program is not
+    installed, a command with `-m keyplan`.
     """
     script = shutil.which("keyplan", path=sysconfig.get_path("scripts"))
     if script is None:

@@ -27,7 +27,7 @@ def report_progress(
     print_line: Callable[[str], None] = _to_standard_error,
     first_s: float = FIRST_S,
 ) -> Iterator[None]:
-    """Print progress lines with the elapsed seconds while the block runs.
+    """Print progress lines with the elapsed seconds while the `with` block runs.
 
     `step` is the text at the start of each line, such as "keyplan snapshot: copying". `description` returns a
     description of the current progress. `print_line` prints a line, and `first_s` is the time until the first line in

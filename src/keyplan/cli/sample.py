@@ -74,7 +74,7 @@ def load(engine: Engine) -> None:
 
 
 def hints(url: str, *, accepts_any: bool) -> list[str]:
-    """Return lines with example commands that use the sample table. The lines of commands are indented.
+    """Return lines with example commands that use the sample table. Lines that contain commands are indented.
 
     `url` is the URL of the server. `accepts_any` is True if the server accepts any credentials.
     """

@@ -1,7 +1,7 @@
 """Access control of the console: a token in the printed URL, a session cookie, and checks of Host, Origin and forms.
 
-The token in the URL is exchanged for a cookie, as in Jupyter. The cookie is signed with the token, so that a restart
-with a new token ends all sessions. A page of another site can neither read a response nor submit a form: the cookie is
+The token in the URL is exchanged for a cookie, as in Jupyter. The cookie is signed with the token, so a restart with a
+new token ends all sessions. A page of another site can neither read a response nor submit a form: the cookie is
 SameSite=Strict, the Host header must name this machine, the Origin of a form must be the console itself, and each form
 must contain a CSRF token that only the console's pages contain.
 """
@@ -73,9 +73,7 @@ _SELECT: Final = re.compile(r"\s*select\b", re.IGNORECASE)
 
 
 def is_read(operation: str, request: Mapping[str, Any]) -> bool:
-    """Return True if the operation changes nothing. PartiQL requests are reads if their statements are SELECT
-    statements.
-    """
+    """Return True if a request changes nothing. For PartiQL, this means that all statements are SELECT statements."""
     if operation == "ExecuteStatement":
         return _is_select(request.get("Statement"))
     if operation in {"BatchExecuteStatement", "ExecuteTransaction"}:
@@ -108,9 +106,9 @@ class Access:
     ) -> None:
         """Create the access checks.
 
-        `token` is the access token, which is generated if it is None. `host` is the address that the server listens on.
-        `names` are additional names that are accepted in Host and Origin headers. Raises ValueError if `token` is too
-        short, or if it is None for a non-loopback address.
+        `token` is the access token. By default, a random token is generated. `host` is the address that the server
+        listens on. `names` are additional names that are accepted in Host and Origin headers. Raises ValueError if
+        `token` is too short, or if it is None for a non-loopback address.
         """
         if token is None and not is_loopback(host):
             raise ValueError(
@@ -142,7 +140,7 @@ class Access:
     def _refusal(self, request: Request, pages: ErrorPages) -> Response | None:
         """Return the response to send instead of the requested page, or None if the request is allowed.
 
-        The response is an error page or, if the URL contains a token, the result of its exchange for a cookie.
+        If the URL contains a token, the response is the result of `_exchange_token`. Otherwise, it is an error page.
         """
         reason = self._cross_site_reason(request)
         if reason is not None:

@@ -45,11 +45,12 @@ class Console:
     ) -> None:
         """Create the application.
 
-        A `WatchedDesign` is loaded again when one of its files changes. `token` is the token that gives a browser
-        access. By default, it is random. If `read_only` is True, every operation that writes is rejected. `access`
-        replaces the default checks of the token and the Host and Origin headers. Each design in `designs` has its own
-        pages below designs/NAME/. `against` contains other versions of `design` for comparison. `overview` returns the
-        systems that the home page shows. `recording` is an observer that is already recording the load of the engine.
+        `design` is the design that the pages show. A `WatchedDesign` is loaded again when one of its files changes.
+        `token` is the token that gives a browser access. By default, it is random. If `read_only` is True, every
+        operation that writes is rejected. `access` replaces the default checks of the token and the Host and Origin
+        headers. Each design in `designs` has its own pages below designs/NAME/. `against` contains other versions of
+        `design` for comparison. `overview` returns the systems that the home page shows. `recording` is an observer
+        that is already recording the load of the engine.
         """
         if read_only:
             source.read_only = True

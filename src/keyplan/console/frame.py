@@ -166,7 +166,8 @@ class Frame:
     def error_page(self, request: Request, status: int, title: str, message: str, code: str = "") -> Response:
         """Return an error page, or a JSON response if the request was sent by a script that accepts JSON.
 
-        `title` is the heading of the page, `message` explains the error, and `code` is an error code, if there is one.
+        `title` is the heading of the page, `message` explains the error, and `code` is an error code or an empty
+        string.
         """
         if "application/json" in request.headers.get("accept", ""):
             return JSONResponse({"error": {"code": code or title, "message": message}}, status)

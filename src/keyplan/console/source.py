@@ -266,7 +266,7 @@ class Source:
 
 @contextmanager
 def record_calls() -> Iterator[list[CallReceipt]]:
-    """Collect a CallReceipt for each call to the database during the block.
+    """Collect a CallReceipt for each call to the database in the `with` block.
 
     Calls in other threads are included if the threads use a copy of the block's context.
     """

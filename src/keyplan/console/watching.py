@@ -55,8 +55,8 @@ class WatchedDesign:
     def _load_design(self, before: _Stamps, loaded: LoadedDesign | None = None) -> None:
         """Load the design, unless `loaded` already contains it.
 
-        `before` contains the stamps of the files from before the design is loaded, because a file may change during
-        loading.
+        `before` contains the stamps that the files had before loading started. They are kept because a file may change
+        during loading.
         """
         loaded = loaded or self._load()
         self.design: Design = loaded.design

@@ -91,9 +91,9 @@ def _bounds(metadata: Iterable[Any]) -> Iterator[tuple[str, Decimal]]:
 
 
 def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
-    """Return a number if it is within the bounds, otherwise a nearby number that is.
+    """Return `value` if it is within the bounds. Otherwise, return a number near it that is within the bounds.
 
-    If no such number is found, return the number unchanged.
+    If no such number is found, return `value` unchanged.
     """
     number_type = type(value)
     return next(
@@ -171,7 +171,7 @@ def _other_members(member: Any, count: int) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Scope:
-    """The circumstances that influence an example value.
+    """The settings that influence an example value.
 
     `models` are the models that enclose the field. `turn` is 0 for the first of several parameters that would otherwise
     have the same value, and then 1, 2 and so on. `prefix` is added to the names of model fields in example strings,
@@ -279,7 +279,7 @@ def example(annotation: Any, name: str, scope: Scope = _FIRST) -> Any:
 
 
 def _fitting(value: Any, annotation: Any, name: str, scope: Scope, info: FieldInfo | None = None) -> Any:
-    """Return a value if it satisfies the declared constraints, otherwise a similar value that does."""
+    """Return an example value, changed to satisfy the declared constraints if necessary."""
     declared = DeclaredField.from_annotation(name, annotation, info)
     if type(value) is str and declared.choices is None:
         turn = scope.turn + (crc32(name.encode()) % _VARIETY if scope.all_fields else 0)

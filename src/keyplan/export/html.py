@@ -135,7 +135,7 @@ class _Page:
 
 
 def _markdown() -> MarkdownIt:
-    """Return a Markdown renderer that supports tables but not raw HTML and images."""
+    """Return a Markdown renderer that supports tables but does not support raw HTML or images."""
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable(["html_block", "html_inline", "image"])
 
 

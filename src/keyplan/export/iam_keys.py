@@ -167,7 +167,9 @@ class _Text:
         return Leading(("".join(texts),), frozenset(bound), tuple(notes))
 
     def _of_placeholder(self, placeholder: BoundPlaceholder) -> tuple[str, str | None]:
-        """Return the text for a placeholder, and the name of the binding in this text, or None."""
+        """Return the text for a placeholder, and the name of the binding that the text contains. The name is None if
+        the text contains no binding.
+        """
         origin = self.origin(placeholder.name)
         if isinstance(origin, _Constant):
             try:

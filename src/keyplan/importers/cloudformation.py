@@ -149,7 +149,7 @@ def simple_table(resource: Node) -> tuple[Node, tuple[str, ...]]:
 Properties = tuple[Node, tuple[str, ...]]
 """The properties of a table in the form of AWS::DynamoDB::Table, and a tuple of sentences.
 
-There is one sentence for each setting that a design cannot express.
+The tuple contains a sentence for each setting that a design cannot express.
 """
 _TABLES: dict[str, Callable[[Node], Properties]] = {
     "AWS::DynamoDB::Table": lambda node: (node, ()),
@@ -276,7 +276,7 @@ def _deletion_policy_gaps(resource: Mapping[str, Any]) -> Iterator[str]:
 def _name(logical_id: str, properties: Node) -> tuple[str, tuple[str, ...]]:
     """Return the name of a table and an empty tuple.
 
-    If the template does not determine the name, return the logical ID and a tuple with a sentence that says so.
+    If the template does not determine the name, return the logical ID and a tuple with a sentence that explains why.
     """
     table_name = properties.get("TableName")
     if table_name is None:

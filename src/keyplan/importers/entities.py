@@ -45,7 +45,9 @@ _SPEC_TYPES: tuple[tuple[re.Pattern[str], type], ...] = (
 Other formats accept strings.
 """
 _MILLISECONDS = 10**11
-"""The smallest number that is read as a timestamp in milliseconds. In seconds, it would be after the year 5138."""
+"""The smallest number that is read as a timestamp in milliseconds. As a timestamp in seconds, it would be in the year
+5138.
+"""
 _TEMPLATE_ANNOTATIONS = re.compile(r"str|int|UUID|date|Literal\[.*\]")
 """The annotations of fields that can be used in a placeholder without a format."""
 _MIN_SPARSE_ITEMS = 2
@@ -475,8 +477,9 @@ class _Planner:
             self._fields_by_placeholder["date"] = self._rename(self._entity.fields["date"], "date_")
 
     def _rename(self, planned_field: PlannedField, new_name: str) -> str:
-        """Rename a field to `new_name`, the name that a placeholder uses for it. Return the assigned name, which has a
-        suffix if `new_name` is already taken.
+        """Rename a field to match the placeholder `new_name`, and return the field's new name.
+
+        The new name differs from `new_name` if that is not a valid field name or is already used.
         """
         if planned_field.name == new_name:
             return new_name
@@ -584,7 +587,7 @@ class _Planner:
         *,
         skip_assigned: bool = False,
     ) -> str:
-        """Return the name of the field that has the values `column` in the sample items, or "" if no field does.
+        """Return the name of the field that has the values in `column` in the sample items, or "" if no field has them.
 
         `column` contains the values of one part of a key, and `value_name` is the name of this part. If `in_index` is
         given, only the items that it marks as True are compared. The field of the attribute `skipped_attribute` is
@@ -627,7 +630,9 @@ class _Planner:
         return name
 
     def _default_name(self, attribute: str) -> str:
-        """Return a field name for a value in a key that does not follow a literal word."""
+        """Return a field name for a value in the key `attribute`, for use if the value does not follow a
+        literal word.
+        """
         return f"{snake_name(self._source.name)}_id" if self._source.is_guessed else attribute
 
     def _alias(self, attribute: str) -> str:
@@ -659,7 +664,7 @@ class _Planner:
         self._entity.fields[name] = planned
 
     def _drop(self, planned_field: PlannedField | None) -> None:
-        """Remove a field if it is not None. Used for a field whose attribute is generated from a template."""
+        """Remove a field whose attribute is generated from a template. If `planned_field` is None, do nothing."""
         if planned_field is not None:
             del self._entity.fields[planned_field.name]
 

@@ -158,8 +158,8 @@ def _without_brackets(name: str) -> str:
 
 
 def is_distinctive(column: Sequence[str]) -> bool:
-    """Return True if these values are unlikely to occur elsewhere by chance, so that an equal value probably refers to
-    the same thing.
+    """Return True if these values are unlikely to occur elsewhere by chance. An equal value then probably refers to the
+    same thing.
     """
     return len(set(column)) > 1 or len(column[0]) >= _DISTINCTIVE_LENGTH
 

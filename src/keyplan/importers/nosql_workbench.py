@@ -127,8 +127,9 @@ def _properties(table: Node, types: Mapping[str, str], gaps: list[str]) -> Node:
 
 
 def _unknown_member_gaps(holder: Node, known_members: frozenset[str], within: Node) -> Iterator[str]:
-    """Yield a sentence for each member of `holder` that is not in `known_members`. `holder` is a table or a value in
-    it.
+    """Yield a sentence for each member of `holder` that is not in `known_members`.
+
+    `holder` is the table `within` or a value in it.
     """
     for member, value in holder.mapping().items():
         if member in known_members:

@@ -138,10 +138,9 @@ class _Module:
         return None
 
     def attribute_class(self, class_name: str) -> str:
-        """Return the PynamoDB attribute class that a class is or is derived from. `class_name` is the name of the
-        class.
+        """Return the PynamoDB attribute class that the class named `class_name` is derived from, or "" if none exists.
 
-        Return "" if no such attribute class exists.
+        If `class_name` is itself a PynamoDB attribute class, return `class_name`.
         """
         if class_name in _ATTRIBUTES:
             return class_name

@@ -119,7 +119,7 @@ def call(name: str, *parts: Part | None) -> Group:
 
 
 def with_prefix(prefix: str, part: Part) -> Part:
-    """Return a part of source code with the prefix `prefix` in front, such as `key=` or `"key": `."""
+    """Return a part of source code with `prefix` added at its start, such as `key=` or `"key": `."""
     if isinstance(part, str):
         return f"{prefix}{part}"
     return Group(f"{prefix}{part.opening}", part.parts, part.closing, part.always_open)

@@ -138,7 +138,7 @@ class ImportSource:
     gaps: tuple[str, ...] = ()
     """A sentence for each setting that does not belong to a table and that a design cannot express."""
     description: str = ""
-    """The description in the source by its authors, or an empty string."""
+    """The description that the source contains, or an empty string."""
 
 
 _IMPORTED_MEMBERS = frozenset({

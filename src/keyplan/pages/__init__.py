@@ -3,8 +3,9 @@
     pages = Pages("keyplan_systems.todo", "To-do", nav=(Link("Tasks", "app/"), Link("Dashboard", "app/dashboard")))
     return pages.render(request, "tasks.html.j2", tasks=tasks)
 
-Pages work offline and load files only from their own server. The Content-Security-Policy allows neither inline scripts
-and styles nor other hosts. Templates escape all output. Pages also work without scripts, so forms are plain HTML forms.
+Pages work offline and load files only from their own server. The Content-Security-Policy blocks inline scripts, inline
+styles and files from other hosts. Templates escape all output. Pages also work without scripts, so forms are plain HTML
+forms.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Link:
     role: str = ""
     """The role that users need to see the link, or an empty string if all users can see it."""
     is_exact: bool = False
-    """Whether the link is highlighted only on the page itself, and not on pages below the link's path."""
+    """True if the link is highlighted only on the page with the link's path, and not on pages below this path."""
 
 
 @dataclass(frozen=True)

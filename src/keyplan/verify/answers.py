@@ -71,7 +71,9 @@ class KeyTest:
 
 @dataclass(frozen=True, eq=False)
 class ReadMeaning:
-    """The rules for which stored items a read pattern should return, derived from the pattern's declaration."""
+    """The rules that determine which stored items a read pattern should return, derived from the pattern's
+    declaration.
+    """
 
     plan: Plan
     key_tests: tuple[KeyTest, ...]
@@ -200,7 +202,7 @@ def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def meaning_of(pattern: Pattern[..., Any]) -> ReadMeaning:
-    """Return the rules for which stored items a read pattern should return. Results are cached."""
+    """Return the rules that determine which stored items a read pattern should return. Results are cached."""
     plan = pattern.plan
     terms = pattern._terms
     if not isinstance(terms, KeyCondition):
@@ -370,7 +372,7 @@ Matches = Sequence[tuple[EntitySpec, Entity]]
 
 
 def entities_in(result: Any) -> list[ReadModel]:
-    """Return the entity objects in the result of any pattern as a list."""
+    """Return a list of the entity objects in the result of a pattern call."""
     if isinstance(result, Page):
         return list(result.items)
     if isinstance(result, list):

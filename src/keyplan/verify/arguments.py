@@ -230,7 +230,7 @@ class ArgumentGenerator:
         )
 
     def _can_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
-        """Return True if a put of an item can succeed.
+        """Return True if an attempt to put an item can succeed.
 
         If an item with the same key is stored and does not satisfy the pattern's condition, this method tries to change
         the stored item. It returns False if this is not possible.
@@ -280,10 +280,10 @@ class ArgumentGenerator:
 
 
 def _sorted_by_choice(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
-    """Return a transaction's steps in the order for choosing their arguments.
+    """Return a transaction's steps in the order in which their arguments are chosen.
 
-    Steps that repeat for a list inside a parameter, such as the lines of an order, come first. Their arguments become
-    the elements of that list.
+    Steps that are repeated for each element of a list inside a parameter, such as the lines of an order, come first.
+    Their arguments become the elements of that list.
     """
     return sorted(
         steps, key=lambda step: not (step.repeated is not None and _is_parameter_member(step.repeated.values))

@@ -16,9 +16,9 @@ from keyplan.design.workload import Claim
 Standing = Literal["holds", "less", "fails", "unproved"]
 """The verdict on a claim.
 
-"holds" and "fails" mean that the verification confirms or refutes the claim. "less" means that the measured cost is
-below the claimed range. "unproved" means that the verification cannot decide, for example because it had to assume a
-number that the design does not declare.
+"holds" means that the verification confirms the claim, and "fails" means that the verification refutes the claim.
+"less" means that the measured cost is below the claimed range. "unproved" means that the verification cannot decide,
+for example because it had to assume a number that the design does not declare.
 """
 # A claim about a design counts only if it starts with a price: documents also mention other prices.
 _MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<operation>reads?|writes?)", re.IGNORECASE)

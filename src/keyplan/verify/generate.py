@@ -200,8 +200,8 @@ class EntityGenerator:
         return column
 
     def _distinctive_field(self, names: Sequence[str]) -> str:
-        """Return the field that gets a different value in each item, so that a unique constraint on the fields `names`
-        is satisfied.
+        """Return the field that gets a different value in each item, so that a unique constraint on the fields in
+        `names` is satisfied.
 
         This is the last field without declared values or choices or, if all fields have them, the last field.
         """
@@ -298,8 +298,8 @@ class EntityGenerator:
         return self._choice_column(name, count, hottest if is_hotter else None)
 
     def _unit_s(self, name: str) -> int | None:
-        """Return the length of the period, in seconds, if a partition key contains a datetime field truncated to an
-        hour, day or other period. Otherwise, return None.
+        """Return the length in seconds of the period, such as an hour or a day, to which a partition key truncates the
+        datetime field `name`. Return None for other fields.
         """
         if self.spec.fields[name].annotation is not datetime:
             return None

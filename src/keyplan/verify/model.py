@@ -83,7 +83,7 @@ class ModelTable:
         self._sorted: dict[str | None, list[Entry]] = {}
 
     def at(self, key: Mapping[str, Any]) -> Item | None:
-        """Return the item with the given primary key, or None."""
+        """Return the item with the given primary key, or None if it does not exist."""
         return self._items.get(self._position(key))
 
     def put(self, key: Mapping[str, Any], item: Item | None) -> None:
@@ -121,8 +121,8 @@ class RecordedWrite:
     before: Item | None
     after: Item | None
     stored: Request | None
-    """The item `after` in the form that a read returns, with binary values as bytes. None if the item does
-    not exist.
+    """The item in `after`, in the form that a read returns, with binary values as bytes. None if the item does not
+    exist.
     """
     transactional: bool
 
@@ -136,8 +136,9 @@ class Exchange:
     answer: Mapping[str, Any]
     writes: tuple[RecordedWrite, ...]
     read_items: tuple[tuple[str, bool, Item | None], ...]
-    """The items that were stored before the request, one for each key that it reads. Each is a tuple of the table name,
-    True for a consistent read, and the item or None.
+    """The items that were stored before the request, one for each key that it reads.
+
+    Each element is a tuple of the table name, True for a consistent read, and the item, or None if no item was stored.
     """
     consumed: ConsumedUnits
     """The capacity units in the response."""
@@ -221,7 +222,7 @@ def position_of(spec: EntitySpec, entity: ReadModel) -> bytes:
 
 
 def read_back(spec: EntitySpec, entity: Entity) -> Entity:
-    """Return an entity object as it is after it was stored and read again.
+    """Return the entity object that a read would return after `entity` was stored.
 
     Raises UnreadableItemError if the model rejects the stored item.
     """
@@ -264,7 +265,7 @@ class StoredEntities:
         return self._lists[spec]
 
     def at(self, spec: EntitySpec, entity: Entity) -> Entity | None:
-        """Return the stored object that has the same key as `entity`, or None."""
+        """Return the stored object that has the same key as `entity`, or None if no such object exists."""
         return self._entities[spec].get(position_of(spec, entity))
 
     def with_same_values(self, spec: EntitySpec, fields: tuple[str, ...], entity: Entity) -> Sequence[Entity]:
@@ -272,7 +273,7 @@ class StoredEntities:
         return self.with_values(spec, fields, [getattr(entity, name) for name in fields])
 
     def with_values(self, spec: EntitySpec, fields: tuple[str, ...], values: Sequence[Any]) -> Sequence[Entity]:
-        """Return all objects of an entity that have the given values in the fields `fields`.
+        """Return all objects of an entity that have the given values in the fields named in `fields`.
 
         `values` contains one value for each field, in the same order.
         """

@@ -131,16 +131,13 @@ class ParameterUse:
     role: Role
     field: str
     nested: bool = False
-    """True if the parameter is compared with, or stored as, a value within the field, not the whole field."""
+    """True if the parameter is compared with, or stored as, a nested value in the field instead of the whole field."""
     within: tuple[object, ...] = ()
     """The path from the field to the nested value that the parameter stands for. It consists of names, list positions
     and parameters.
     """
     certain: bool = False
-    """True if the field equals the parameter in every item that the call reads or writes.
-
-    The source can also be a constant instead of a parameter.
-    """
+    """True if the field equals `source`, a parameter or a constant, in every item that the call reads or writes."""
     encoded: BoundPlaceholder | None = None
     """The placeholder that encodes the field in the key, if the parameter is compared with this encoded form.
     Otherwise, None.
@@ -309,7 +306,8 @@ class ParameterValues:
     ) -> Any:
         """Return a list of values for the field `use.field`. The first is the value in the item `target`.
 
-        The others are values in stored items that have the same values as `target` in the fields `equal_fields`.
+        The others are values in stored items that have the same values as `target` in every field listed in
+        `equal_fields`.
         """
         similar_items = self._stored_entities.with_same_values(spec, equal_fields, target)
         values = list(
@@ -328,7 +326,8 @@ class ParameterValues:
     ) -> Any:
         """Return a list of values for the field `use.field`, including the value in the item `target`.
 
-        The others are values in stored items that have the same values as `target` in the fields `equal_fields`.
+        The others are values in stored items that have the same values as `target` in every field listed in
+        `equal_fields`.
         """
         candidate_values = (
             _value_within(getattr(entity, use.field), use)
@@ -349,8 +348,8 @@ class ParameterValues:
         `target`.
 
         The role of the use is "low", "high", "above" or "below", and determines which bound is returned. If possible,
-        the bound is a value in a stored item that has the same values as `target` in the fields `equal_fields`. For a
-        field with choices, the bound is any choice.
+        the bound is a value in a stored item that has the same values as `target` in every field listed in
+        `equal_fields`. For a field with choices, the bound can be any of the choices.
         """
         stored_value = _value_within(getattr(target, use.field), use)
         if stored_value is None:

@@ -95,8 +95,8 @@ def _possible(spec: EntitySpec) -> int:
 
 
 def _implied_count(spec: EntitySpec, design: Design) -> int | None:
-    """Return the number of an entity's items that the declarations of other entities imply, or None if they do not
-    imply any.
+    """Return the number of an entity's items, derived from the declarations of other entities, or None if these imply
+    no number.
 
     For example, 10,000 distinct values of user_id in another entity imply 10,000 users.
     """
@@ -157,7 +157,7 @@ def _partition(bound: BoundKey) -> Iterator[str]:
 def same_type(owner: EntitySpec, stored: StoredField) -> bool:
     """Return True if a field has the same type as the field of `owner` that it refers to.
 
-    This is the owner's field with the same name or, if it has no such field, the owner's first key field.
+    It refers to the owner's field with the same name or, if no such field exists, to the owner's first key field.
     """
     owner_field = owner.fields.get(stored.name, owner.fields[owner.key.fields[0]])
     return bool(owner_field.annotation == stored.annotation)
@@ -287,8 +287,9 @@ class References:
     def _candidates(self, target: Keys, values: Values, fixed: Collection[str], number: int) -> Sequence[Values]:
         """Return the keys of `target` that an item can refer to.
 
-        If each item must refer to a different key, this is the key with the item's number. Otherwise, these are the
-        keys with the values that the item must keep, or all keys if the item need not keep any.
+        If each item must refer to a different key, return only the key with the item's number. Otherwise, return the
+        keys that contain the field values that the item must keep. If the item need not keep any values, return all
+        keys.
         """
         unique_keys = (self._spec.key.fields, *(rule.fields for rule in self._spec.uniques))
         if any(
@@ -304,8 +305,8 @@ class References:
         return matching_keys or target.grouped_by(None).get(None, [])
 
     def _fixed_field(self, target: Keys) -> str | None:
-        """Return the field that must keep its value when an item gets a key of `target`, or None if any key can be
-        chosen.
+        """Return the field that must keep its value when an item is assigned a key of `target`, or None if any key can
+        be chosen.
 
         This is the first key field with declared shares of values. If none exists, it is the last key field, provided
         that its number of values is declared.
@@ -356,7 +357,9 @@ class AlignedPart:
     text_placeholder: BoundPlaceholder | None = None
     """The placeholder of the parameter in the key's text, or None if the text has literal characters there."""
     is_complete: bool = True
-    """True if the whole value is compared, because the text continues after it or the entity's key ends there."""
+    """True if the whole value is compared, because the text continues after the value or the entity's key
+    ends there.
+    """
 
     @property
     def is_part(self) -> bool:

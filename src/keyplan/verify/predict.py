@@ -116,8 +116,8 @@ def _has_more(page: Sequence[Entry], entries: Sequence[Entry], limit: int | None
 
 
 def _fetch_units(plan: Plan, page: Sequence[Entry]) -> float:
-    """Return the read units for fetching complete items from the table, because a local index does not project all
-    required attributes.
+    """Return the read units for fetching complete items from the table if a local index does not project all required
+    attributes.
 
     Return 0 if the index projects them, or if the pattern does not use a local index.
     """

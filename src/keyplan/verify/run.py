@@ -124,7 +124,7 @@ def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
 
 
 def fault_text(fault: Fault) -> str:
-    """Format a fault of a declaration as one line of text."""
+    """Format a fault of a declaration on one line."""
     return f"{fault.code}: {fault.problem}; fix: {fault.fix}"
 
 
@@ -194,9 +194,9 @@ def verify(
     `items` is the approximate total number of items to generate. The same `seed` generates the same items and calls.
     `pattern` is the name of the only pattern to run, and KeyError is raised if it is unknown. `book` contains the
     prices for checking claims about costs. The default is the newest prices included with keyplan. `progress` is called
-    while items are loaded. `running` is called before each call with the name of the pattern, the number of calls made
-    and the total number of calls. After `seconds`, loading stops and no more calls are started. Patterns that were not
-    called are reported as not run, and the report's `incomplete` lists them.
+    while items are loaded. Before each pattern call, `running` is called with the name of the pattern, the number of
+    calls made and the total number of calls. After `seconds`, loading stops and no more calls are started. Patterns
+    that were not called are reported as not run, and the report's `incomplete` lists them.
     """
     deadline_s = None if seconds is None else _CLOCK.monotonic() + seconds
     patterns = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
@@ -268,8 +268,8 @@ class _Run:
     progress: Progress
     running: Progress
     deadline_s: float | None
-    """The time limit on the monotonic clock, in seconds, or None. After it, loading stops and no more calls are
-    started.
+    """The time on the monotonic clock, in seconds, after which loading stops and no more calls are started. None if the
+    verification has no time limit.
     """
     loaded: LoadedTables = field(init=False)
     _loading_ended: bool = field(init=False, default=False)
@@ -502,7 +502,9 @@ def _items_of_call(pattern: Pattern[..., Any]) -> float:
 
 
 def _cost_grows_with_table(pattern: Pattern[..., Any]) -> bool:
-    """Return True if a read has no partition key or a constant one. The read's cost then grows with the table."""
+    """Return True if a read has no partition key or a constant partition key. The read's cost then grows with the
+    table.
+    """
     key = pattern.plan.key
     if key is None:
         return True

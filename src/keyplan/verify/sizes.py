@@ -106,7 +106,7 @@ def _resize_model(model: BaseModel, delta: int) -> tuple[BaseModel, int]:
 
 
 def resize_fields(model: BaseModel, names: Sequence[str], delta: int) -> tuple[dict[str, Any], int]:
-    """Return new values for some of the fields `names`, which together make an object larger by `delta` bytes, or
+    """Return new values for some of the fields in `names`, which together make an object larger by `delta` bytes, or
     smaller if `delta` is negative.
 
     Also return the remaining difference in bytes, which is not 0 if the fields do not allow a change of this size.
@@ -140,7 +140,9 @@ class SizeAdjuster:
         self._fillers = [name for name in self._fillers if name not in names]
 
     def resize_item(self, entity: Entity, number: int) -> Entity:
-        """Return an entity object with its target size, as far as the constraints of its model allow."""
+        """Return an entity object with its target size. The size can differ if the model's constraints prevent an exact
+        match.
+        """
         if not self._sizes:
             return entity
         target = self._sizes[number % len(self._sizes)]
@@ -158,8 +160,8 @@ class SizeAdjuster:
         return entity
 
     def _lengthen_list(self, entity: Entity, names: Sequence[str], delta: int) -> tuple[dict[str, Any], None]:
-        """Return a change that makes the list in one of the fields `names` longer, and adds about `delta` bytes to an
-        object.
+        """Return a change that makes the list in one of the fields in `names` longer, and adds about `delta` bytes to
+        an object.
 
         The change maps the name of the field to the new list. It is empty if the model has examples or none of the
         fields is a list. The second element of the result is None, because the remaining number of bytes is not known.

@@ -216,8 +216,8 @@ class WriteTargets:
     def choose(self, plan: Plan, known_values: Known) -> Entity | None:
         """Return an item for a write, and mark it as used in this call. Return None if no item is suitable.
 
-        For a create, this is a new item that is not stored. Otherwise, it is a stored item with the values in
-        `known_values` or, if none exists, a new item with these values.
+        If the write creates an item, return a new item that is not stored. Otherwise, return a stored item with the
+        values in `known_values` or, if none exists, a new item with these values.
         """
         entity = self._choose(plan, known_values)
         return entity if entity is not None and self.mark_used(plan.entity, entity) else None
@@ -314,8 +314,8 @@ def _as_new(plan: Plan, entity: Entity) -> Entity:
     """Return a copy of a new item in which some fields have their default values, so that the item is in its sparse
     indexes.
 
-    Only fields that determine whether an item is in an index are changed. The cost estimate of a create makes the same
-    assumption.
+    Only fields that determine whether an item is in an index are changed. The cost estimate for a pattern that creates
+    items makes the same assumption.
     """
     for defaults in filter(None, (index_defaults(plan, bound) for bound in plan.entity.indexes)):
         entity = _copy_with(plan.entity, entity, defaults) or entity
@@ -347,8 +347,8 @@ def _changed_copy(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) 
 
 
 def _copy_without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
-    """Return a copy of an entity object without the required fields `names`, as an older version of the program might
-    have written it.
+    """Return a copy of an entity object without the required fields in `names`, as an older version of the program
+    might have written it.
 
     Return None if the model cannot read such an item. Also return None if the key of the item would change.
     """

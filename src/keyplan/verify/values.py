@@ -38,7 +38,7 @@ _ELEMENTS, _WORD, _LETTERS, _NUMBERS = 2, 8, 64, 9_999
 A text with only a minimum length is a word. A text with a maximum may have any length up to _LETTERS.
 """
 DEEP = 4
-"""The nesting depth beyond which optional fields are omitted and collections get their minimum length.
+"""The nesting depth beyond which optional fields are omitted and collections have their minimum length.
 
 The limit ends the generation of recursive models.
 """
@@ -400,7 +400,7 @@ def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
 
 
 def unwrapped(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Return a type without Annotated and None, and its metadata: `metadata` and the metadata in Annotated."""
+    """Return a type with Annotated and None removed, and its metadata: `metadata` and the metadata in Annotated."""
     kind, _, marks = unwrap(annotation)
     flat = (part for mark in marks for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark]))
     return kind, [*metadata, *flat]

@@ -27,7 +27,7 @@ class RequestCode:
 
 
 def code_of(source: Source, operation: str, request: Mapping[str, Any]) -> RequestCode:
-    """Return code in three forms that sends the request to the console's database."""
+    """Return a request to the console's database as boto3 code, as an AWS CLI command, and as JSON."""
     return RequestCode(
         operation, _boto3(source, operation, request), _cli(source, operation, request), typed_text(request)
     )

@@ -105,8 +105,8 @@ def _encode_chunks(texts: Iterator[str]) -> Iterator[bytes]:
 def json_of(items: Iterator[Mapping[str, Any]], export_format: str) -> Iterator[str]:
     """Yield items as text.
 
-    If `export_format` is "jsonl", each item is a line of DynamoDB JSON, as in exports to S3. Otherwise, the text is one
-    array of plain JSON.
+    If `export_format` is "jsonl", each item is a line of DynamoDB JSON, as in exports to S3. Otherwise, the text is a
+    single array of items in plain JSON.
     """
     if export_format == "jsonl":
         for item in items:

@@ -67,7 +67,7 @@ class TableFacts:
     def size(self) -> str:
         """Return the size of the table as text.
 
-        If an engine reports a size of 0 for a table that contains items, return "not reported".
+        If the database reports a size of 0 for a table that contains items, return "not reported".
         """
         keys = self.keys
         return "not reported" if keys.items and not keys.size else size_text(keys.size)

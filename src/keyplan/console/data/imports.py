@@ -67,10 +67,10 @@ def routes(console: Frame) -> list[Route]:
 
 
 def parse_items(text: str, text_format: str, facts: TableFacts) -> list[Item]:
-    """Parse the items in a text of the format `text_format`. `facts` describes the table for the items.
+    """Parse the items in `text`, which has the format `text_format`. `facts` describes the table to import them into.
 
-    Raises DocumentError for an invalid item, with its position in the text. Also raises DocumentError if the text
-    contains too many items or none.
+    Raises DocumentError if an item is invalid, if the text contains no items, or if it contains too many. The message
+    about an invalid item contains its position in the text.
     """
     items = list(_csv_items(text, facts)) if text_format == "csv" else read_items(text)
     if not items:

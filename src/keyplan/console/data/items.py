@@ -89,7 +89,7 @@ class Draft:
     keys: dict[str, str] = field(default_factory=dict)
     """The texts that were entered in the key fields of a new item, by attribute."""
     existing: str = ""
-    """The encoded key of the stored item that already has the key of the new item, or an empty string."""
+    """The encoded key of the stored item that has the same key as the new item, or an empty string if none exists."""
 
 
 class _ItemPages:
@@ -343,8 +343,8 @@ def get(source: Source, facts: TableFacts, key: Item) -> Item | None:
 def update_of(facts: TableFacts, key: Item, item: Item, new_item: Item) -> dict[str, Any] | str | None:
     """Return an update of the attributes that differ between `item` and `new_item`.
 
-    The update has the condition that each of these attributes still has the value in `item`. Return None if nothing
-    changed, and an error message if too many attributes changed.
+    The update fails if one of these attributes no longer has the value in `item`. Return None if nothing changed, and
+    an error message if too many attributes changed.
     """
     names = [
         name
@@ -453,7 +453,10 @@ def _posted_item(posted: PostedForm, draft: Draft, stored_item: Item) -> Item:
 
 
 def _item_without_invalid_fields(draft: Draft, current: Item) -> Item:
-    """Return the item in a draft, without the form fields that are invalid. JSON in the draft must be valid."""
+    """Return the item in a draft, without the form fields that are invalid.
+
+    Raises DocumentError if the draft contains JSON that is not a valid item.
+    """
     if draft.view == "form":
         return read_fields(
             [input_field.name for input_field in draft.fields],

@@ -150,7 +150,7 @@ def _source_of(statement: str) -> tuple[str, set[str]]:
     """Return the name of the table whose items a statement returns, and the names of results that are nested members.
 
     For example, the result city of SELECT address.city is a nested member. The table name is an empty string for
-    statements that do not return stored items, and for statements that only another engine can parse.
+    statements that do not return stored items, and for statements that keyplan cannot parse.
     """
     try:
         parsed = parse(statement).statement

@@ -130,7 +130,7 @@ class Search:
         return bool(self.pk or self.filters or self.descending or self.consistent or self.limit)
 
     def link(self, **changes: Any) -> str:
-        """Return the query string for this search with the given fields changed. It starts at the first page."""
+        """Return the query string for the first page of this search with the given fields changed."""
         return "?" + urlencode(self.pairs(**{"start": "", **changes}))
 
     def pairs(self, **changes: Any) -> list[tuple[str, str]]:
@@ -198,8 +198,8 @@ class Search:
         return "Query" if self.is_query else "Scan", request
 
     def _project(self, request: dict[str, Any], keys: Sequence[str], names: _Names) -> None:
-        """Limit a response to the chosen attributes and the key attributes `keys`, by adding a projection to the
-        request.
+        """Add a projection to the request, so that the response contains only the chosen attributes and those in
+        `keys`.
 
         The key attributes are required for links to items.
         """
@@ -277,8 +277,9 @@ class _Names:
             request["ExpressionAttributeNames"] = {alias: name for name, alias in self.by_name.items()}
 
     def path(self, text: str) -> str:
-        """Return the expression for an attribute path such as address.city, tags[0] or "name.with.dots", and add
-        placeholders.
+        """Return the expression for an attribute path such as address.city, tags[0] or "name.with.dots".
+
+        Placeholders are added for the names in the path.
         """
         if not _PATH.fullmatch(text):
             return self.alias(text)

@@ -261,9 +261,9 @@ class _Pages:
     def _generated_fields(
         results: DesignResults, pattern: Pattern[..., Any], parameters: list[forms.ParameterFields]
     ) -> tuple[dict[str, str], str]:
-        """Return the text of each form field for arguments that match generated items, and an empty error message.
+        """Return the text of each form field for arguments that match generated items, and an error message.
 
-        If no suitable arguments exist, return an empty dict and an error message.
+        The error message is empty if suitable arguments were found. Otherwise, the dict of texts is empty.
         """
         try:
             return forms.form_texts(parameters, results.sample().arguments(pattern)), ""
@@ -286,7 +286,7 @@ class _Pages:
         )
 
     def rule(self, request: Request) -> Response:
-        """Show the documentation page of a rule, which does not require a design."""
+        """Show the documentation page of a rule. The page is also available if the console has no design."""
         rule = rule_of(request.path_params["code"])
         if rule is None:
             raise HTTPException(404, "This rule does not exist.")
@@ -404,7 +404,7 @@ def _key_json(key: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _start_key(text: str) -> dict[str, Any]:
-    """Parse the start key in the link to a further page. Raises HTTPException for an invalid key."""
+    """Parse the start key in a link to the next page. Raises HTTPException for an invalid key."""
     try:
         return {
             name: {kind: bytes.fromhex(content) if kind == "B" else content for kind, content in value.items()}

@@ -99,7 +99,7 @@ class EntityFinder:
 def collections(schema: Schema, index: Index | None, items: Iterable[Item], entities: EntityFinder) -> list[Collection]:
     """Group items or index entries into collections, in the order of the first item of each collection.
 
-    Engines other than keyplan's may return the items of a collection at different positions of a scan.
+    The items of a collection need not be adjacent in `items`, because other engines can return them in any order.
     """
     partition = (schema.partition,) if index is None else index.partition
     sort = schema.key[1:] if index is None else index.sort
@@ -191,7 +191,9 @@ def cell(name: str, value: Mapping[str, Any], max_characters: int = SHOWN_CHARAC
 
 
 def content_text(type_code: str, content: Any) -> str:
-    """Return an attribute value as text. `type_code` is its DynamoDB type, and `content` is the value without it."""
+    """Return an attribute value as text. `type_code` is its DynamoDB type, and `content` is the value
+    without the type.
+    """
     if type_code in {"S", "N"}:
         return str(content)
     if type_code == "B":

@@ -89,7 +89,7 @@ class PatternBox:
     touches: frozenset[RowId]
     """The rows in `links`, and the rows for index entries that the pattern's writes change."""
     severity: str = ""
-    """The severity of the most severe finding about the pattern, or an empty string without findings."""
+    """The severity of the most severe finding about the pattern, or an empty string if the pattern has no findings."""
     mark: Mark = ""
 
 

@@ -157,7 +157,7 @@ class RunResult:
 
     @property
     def fields(self) -> list[str]:
-        """Return the names of the fields that occur in the returned items, in order."""
+        """Return the names of the fields that occur in the returned items, in the order of their first occurrence."""
         return list(dict.fromkeys(name for item in self.items for name in item))
 
 

@@ -30,8 +30,8 @@ OBSERVED_PER_S: Final = 200.0
 UNVISITED_PER_S: Final = 10.0
 """The maximum number of observations per second until a browser visits the console for the first time.
 
-They use less than 1% of a core: an observation takes 0.14 ms, and two to three times as long if its code and data are
-no longer in the processor's caches.
+These observations use less than 1% of a core. An observation takes 0.14 ms, or two to three times as long if its code
+and data must be loaded into the processor's caches again.
 """
 _INTERNAL_TABLES: Final = ("keyplan-checkpoints", "keyplan-failures")
 _STATEMENTS: Final = frozenset({"ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"})
@@ -140,8 +140,7 @@ class EngineLoad:
     def _key_loads(
         self, items: Sequence[ItemAccess], read: Mapping[str, float], write: Mapping[str, float]
     ) -> list[_KeyLoad]:
-        """Divide the capacity units of each table and index equally among the partition key values that a request
-        names.
+        """Divide the capacity units of each table and index equally among the partition key values in a request.
 
         `read` and `write` contain the units by table name, or by "table/index" for an index.
         """
@@ -276,7 +275,7 @@ def _partitioned_resource(resource_name: str, index: Index | None) -> str:
 
 
 def _stored(values: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the partition key values as the engine stores them, as bytes."""
+    """Return partition key values as bytes, in the engine's storage format."""
     parts = []
     for value in values:
         ((kind, content),) = value.items()
@@ -304,9 +303,9 @@ def _units(
 
 
 def _is_repeated(receipts: Any) -> bool:
-    """Return True if the consumed capacity belongs to a repeated transaction.
+    """Return True if `receipts` belong to a transaction that was repeated with the same idempotency token.
 
-    Such a transaction writes nothing and consumes only read units.
+    A repeated transaction writes nothing and consumes only read units.
     """
     return isinstance(receipts, list) and any("ReadCapacityUnits" in receipt for receipt in receipts)
 

@@ -20,7 +20,7 @@ _WIDTH: Final = 640
 _ROW: Final = 14
 _TALL_ROWS: Final = 6
 _ROWS: Final = 24
-"""The maximum number of rows in a heat map. Any further partitions share the last row."""
+"""The maximum number of rows in a heat map. All remaining partitions share the last row."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,15 @@ class PartitionLoad:
     resource: str
     partitions: int
     busiest: float
-    """The largest share of its throughput limit that a partition used in one time bucket. The value 1 is the limit."""
+    """The largest share of the throughput limit that any partition used in one time bucket. The value 1 is
+    the limit.
+    """
     busiest_units: float
     """The capacity units per second in the partition and time bucket where `busiest` was measured."""
     exceeding: int
     """The number of requests that exceeded the throughput limit of a partition or of the table."""
     busiest_share: float
-    """The share of the busiest partition in all capacity units of the window, between 0 and 1."""
+    """The busiest partition's share of all capacity units in the window, between 0 and 1."""
     svg: Markup
 
 
@@ -71,7 +73,7 @@ def partition_load_of(window: LoadWindow, resource: str, lows: Sequence[bytes]) 
 
 
 def _use(counts: LoadCounts, seconds: float) -> float:
-    """Return the share of a partition's throughput limit that is used during `seconds`.
+    """Return the share of a partition's throughput limit that the load in `counts` uses over `seconds` seconds.
 
     This is the larger of the shares for reads and for writes.
     """

@@ -51,7 +51,7 @@ class ItemAccess:
     table: str
     index: str | None
     values: Values
-    """The key attributes in the request or, for a put, all attributes of the item."""
+    """The key attributes in the request or, if the request puts an item, all attributes of the item."""
     request: Request
     """The part of the request that contains the expressions for this item or collection."""
     sort: tuple[tuple[str, str], ...] = ()
@@ -481,5 +481,5 @@ def _summary(access: ItemAccess, operation: str) -> str:
 
 
 _KEY_START: Final = re.compile(r"[A-Za-z_]{1,30}[#:|/]")
-"""A regular expression for the literal text at the start of a key, before its first value, in most designs."""
+"""A regular expression for the literal text before the first value in a key. It matches the keys of most designs."""
 _CHANGES_NAMED: Final = 5

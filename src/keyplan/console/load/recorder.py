@@ -25,7 +25,7 @@ SEPARATOR: Final = " · "
 TOTAL: Final[Name] = ("total", "")
 """The name that is used to count all requests."""
 _NAMES: Final = 150
-"""The maximum number of names of one kind in a bucket. Any further names are counted as OTHER."""
+"""The maximum number of names of one kind in a bucket. All other names are counted together as OTHER."""
 _KEYS: Final = 500
 _KEYS_S: Final = 300.0
 """The number of seconds until a new set of key counters is started."""
@@ -43,7 +43,7 @@ class LoadSpan:
 
     @property
     def duration_text(self) -> str:
-        """Return the text for the span that follows "in the last", such as "hour"."""
+        """Return the duration as text that can follow the words "in the last", such as "hour"."""
         return self.title.removeprefix("1 ")
 
     @property
@@ -149,7 +149,7 @@ class KeyUse(NamedTuple):
     units: float
     requests: int
     excess: float
-    """The maximum number of the counted units that may belong to other keys."""
+    """The maximum number of the counted units that can belong to other keys, because counts are approximate."""
 
 
 class _TopKeys:
@@ -260,7 +260,7 @@ class LoadWindow:
         return self.totals("total").get("", LoadCounts())
 
     def series(self, name: Name, attribute: str) -> list[float]:
-        """Return a counter of `name` per second for each bucket. `attribute` is the name of an attribute of
+        """Return the value per second of one counter of `name`, for each bucket. `attribute` is the counter's name in
         LoadCounts.
         """
         last = self.now - self.times[-1]
@@ -380,7 +380,7 @@ class LoadRecorder:
     def undeclared(self) -> list[UndeclaredUse]:
         """Return the requests that match no declared pattern, grouped by short description.
 
-        They are counted since the start, and sorted by capacity units in descending order.
+        The counts cover the whole recording. The groups are sorted by capacity units in descending order.
         """
         with self._lock:
             uses = list(self._undeclared.values())

@@ -40,7 +40,7 @@ class RecordedLoad:
     """The recorded load of a database, which all pages of a console share."""
 
     def __init__(self, source: Source, designs: Sequence[Design], engine: EngineLoad | None = None) -> None:
-        """Prepare recording the load of a database.
+        """Prepare to record the load of a database.
 
         `engine` is an observer that already records the load. If it is None and `source` has an engine, an observer is
         created.
