@@ -187,7 +187,7 @@ def _no_grants(_table: Table) -> tuple[Grant, ...]:
 
 
 def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
-    """Return the tables that declare consumers, because programs read the streams of these tables.
+    """Return the tables that declare consumers. Programs read the streams of these tables.
 
     If `any_stream` is True, also return all other tables with a stream. Print a note for each stream without a declared
     consumer.

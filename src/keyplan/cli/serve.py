@@ -117,5 +117,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 def _print_line(line: str) -> None:
-    """Print a line after the name of the command. An indented line is a command to copy, and is printed unchanged."""
+    """Print a line with the prefix "keyplan serve: ". An indented line is a command to copy, and is printed without a
+    prefix.
+    """
     typer.echo(line if line.startswith("  ") else f"keyplan serve: {line}")

@@ -197,8 +197,8 @@ def posted_form(request: Request) -> PostedForm:
 
 
 def error_text(error: ServiceError) -> str:
-    """Return the error code and message of a rejected request as text. If the database cannot be reached, raise the
-    error.
+    """Return the error code and message of a rejected request as text. If the database cannot be reached, raise
+    `error`.
     """
     if isinstance(error, NoAnswerError):
         raise error

@@ -24,7 +24,7 @@ class WatchedDesign:
     def __init__(self, load: Callable[[], LoadedDesign], loaded: LoadedDesign | None = None) -> None:
         """Load the design with the function `load`, unless it is already loaded and passed as `loaded`.
 
-        `load` raises KeyplanError if it fails.
+        `load` must raise KeyplanError if it cannot load the design.
         """
         self._load, self._lock = load, threading.Lock()
         self._stamps: _Stamps = {}

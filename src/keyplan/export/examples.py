@@ -208,7 +208,7 @@ def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
 
 
 def fields_of_parameters(pattern: Pattern[..., Any]) -> dict[str, StoredField]:
-    """Return, by parameter name, the field that stores a parameter of a pattern or is compared with it.
+    """Return a mapping from each parameter name to the field that stores the parameter or is compared with it.
 
     For a list parameter, this is the field for its elements. Parameters without such a field are omitted.
     """

@@ -120,7 +120,7 @@ def wrapped(text: str, max_cells: int, indent: str = "  ") -> list[str]:
 def wrap_items(items: Sequence[str], max_cells: int) -> list[str]:
     """Join items with commas, and return the result as lines of at most `max_cells` cells.
 
-    Lines are broken between items. Only an item that is longer than a line is itself wrapped.
+    Lines are broken between items. An item that is longer than a line is wrapped.
     """
     lines: list[str] = []
     for number, item in enumerate(items, 1):

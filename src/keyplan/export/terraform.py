@@ -42,7 +42,9 @@ def configuration(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def identifier(name: str) -> str:
-    """Return the Terraform identifier of a table. If the table name is a valid identifier, this is the table name."""
+    """Return the Terraform identifier of a table: its name, if this is a valid identifier, or an identifier derived
+    from it.
+    """
     return unique_identifier(name, _plain, str)
 
 

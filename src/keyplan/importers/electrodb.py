@@ -56,7 +56,7 @@ class _Schema:
     entity: str
     version: str
     is_beta: bool
-    """True if the schema has the format before version 1.
+    """True if the schema has the format that ElectroDB used before version 1.
 
     In this format, names are at the top level, and the partition key contains the version.
     """

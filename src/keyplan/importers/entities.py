@@ -319,8 +319,8 @@ class _Planner:
 
     @property
     def _declared_names(self) -> set[str]:
-        """Return the names of the fields that have their own attribute in the source. Fields that only keys contain are
-        omitted.
+        """Return the names of the fields that have their own attribute in the source. Fields that are only parts of
+        keys are omitted.
         """
         return {field.name for field in self._entity.fields.values() if field.attribute in self._attributes}
 
@@ -479,7 +479,7 @@ class _Planner:
     def _rename(self, planned_field: PlannedField, new_name: str) -> str:
         """Rename a field to match the placeholder `new_name`, and return the field's new name.
 
-        The new name differs from `new_name` if that is not a valid field name or is already used.
+        The new name differs from `new_name` if `new_name` is not a valid field name or is already used.
         """
         if planned_field.name == new_name:
             return new_name
@@ -696,10 +696,10 @@ class _Planner:
 
 
 def discriminator(table: SourceTable) -> tuple[str | None, tuple[str, ...]]:
-    """Return the attribute that distinguishes the kinds of items, and its value for each kind. If none does, return
-    (None, ()).
+    """Return the attribute that distinguishes the kinds of items, and its value for each kind.
 
-    The attribute is declared in the source, or has the same value in all sample items of each kind.
+    The attribute is declared in the source, or has the same value in all sample items of each kind. Return (None, ())
+    if no such attribute exists.
     """
     if table.discriminator is not None:
         return table.discriminator, tuple(entity.discriminator or entity.name for entity in table.entities)

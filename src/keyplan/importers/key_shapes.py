@@ -172,8 +172,9 @@ class ItemKind:
     """A group of sample items of the same kind, whose keys have the same form."""
 
     name: str
-    """The name of this kind of item, taken from an attribute that contains the kind, or from the words in the keys, or
-    "".
+    """The name of this kind of item, taken from an attribute that contains the kind, or from the words in the keys.
+
+    The name is empty if neither is possible.
     """
     samples: tuple[Item, ...]
     templates: Mapping[str, str]

@@ -351,7 +351,7 @@ class EntityGenerator:
 
 
 def has_choices(stored: StoredField) -> bool:
-    """Return True if the type of a field has a fixed set of values, because it is bool, Literal or Enum."""
+    """Return True if the type of a field has a fixed set of values: bool, Literal or Enum."""
     field_type = stored.annotation
     return (
         get_origin(field_type) is Literal

@@ -157,7 +157,7 @@ def _partition(bound: BoundKey) -> Iterator[str]:
 def same_type(owner: EntitySpec, stored: StoredField) -> bool:
     """Return True if a field has the same type as the field of `owner` that it refers to.
 
-    It refers to the owner's field with the same name or, if no such field exists, to the owner's first key field.
+    A field refers to the owner's field with the same name or, if no such field exists, to the owner's first key field.
     """
     owner_field = owner.fields.get(stored.name, owner.fields[owner.key.fields[0]])
     return bool(owner_field.annotation == stored.annotation)

@@ -183,7 +183,7 @@ def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
     """Return the fields whose length can be changed so that items have the declared size. Changing them does not affect
     keys, unique values, references or declared values.
 
-    Strings are first, and fields that patterns compare are last.
+    Strings come first, and fields that patterns compare come last.
     """
     fixed = {name for bound in (spec.key, *spec.indexes) for name in bound.depends_on}
     fixed |= {name for rule in spec.uniques for name in rule.fields}

@@ -161,10 +161,11 @@ def _resized(value: Any, size: int, generate: Callable[[], Any]) -> Any:
 
 
 def adjacent_value(value: Any, step: int) -> Any:
-    """Return a slightly larger value if `step` is 1, or a slightly smaller one if `step` is -1.
+    """Return a slightly larger value if `step` is 1, a slightly smaller value if `step` is -1, or `value` itself if
+    `step` is 0.
 
     A number differs by 1, a datetime by one second, a date by one day, and a string by one character. Values of other
-    types are returned unchanged. If `step` is 0, any value is returned unchanged.
+    types are returned unchanged.
     """
     if not step or isinstance(value, (bool, Enum)):
         return value

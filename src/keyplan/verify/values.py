@@ -94,7 +94,7 @@ def has_examples(model: type[BaseModel]) -> bool:
 
 
 def has_example_without(model: type[BaseModel], names: Iterable[str]) -> bool:
-    """Return True if an example of a model has none of these fields. This shows that stored items can omit them."""
+    """Return True if an example of a model has none of these fields. Stored items can then omit the fields too."""
     fields = {name: model.model_fields[name] for name in names}
     aliases = [alias for field in fields.values() for alias in (field.alias, field.validation_alias)]
     known_names = {*fields, *(alias for alias in aliases if isinstance(alias, str))}

@@ -225,8 +225,8 @@ def in_parallel(source: Source, function: Callable[[T], R], subjects: Iterable[T
 
 
 def instant(value: Any) -> datetime | None:
-    """Convert a timestamp in a response to a datetime. The timestamp is a number of seconds since 1970 or a
-    datetime.
+    """Convert a timestamp in a response to a datetime. `value` is either a datetime or a number of seconds
+    since 1970.
     """
     if isinstance(value, datetime):
         return value

@@ -130,7 +130,9 @@ class Search:
         return bool(self.pk or self.filters or self.descending or self.consistent or self.limit)
 
     def link(self, **changes: Any) -> str:
-        """Return the query string for the first page of this search with the given fields changed."""
+        """Return the query string of this search, with the given fields changed. The link opens the first page of the
+        results.
+        """
         return "?" + urlencode(self.pairs(**{"start": "", **changes}))
 
     def pairs(self, **changes: Any) -> list[tuple[str, str]]:

@@ -59,7 +59,7 @@ SPANS: Final = (
 )
 """The time spans that pages can show, from the finest to the coarsest.
 
-The bucket duration of each span is a multiple of that of the previous span.
+The bucket duration of each span is a multiple of the previous span's bucket duration.
 """
 
 
@@ -149,7 +149,7 @@ class KeyUse(NamedTuple):
     units: float
     requests: int
     excess: float
-    """The maximum number of the counted units that can belong to other keys, because counts are approximate."""
+    """The maximum error of `units`. The key consumed at least `units` - `excess` units."""
 
 
 class _TopKeys:
@@ -363,7 +363,7 @@ class LoadRecorder:
         return LoadWindow(span, now, self.since, tuple(buckets))
 
     def hottest_keys(self, limit: int = 20) -> list[KeyUse]:
-        """Return the partition keys with the most capacity units in the last five to ten minutes."""
+        """Return the partition keys that consumed the most capacity units in the last five to ten minutes."""
         now = self.clock.now()
         with self._lock:
             self._current_keys(now)

@@ -118,7 +118,7 @@ class PatternForecast:
     measured_units: float | None
     """The average number of measured capacity units per request, or None if no requests were measured."""
     forecast: float | None
-    """The monthly on-demand price at the declared rate in dollars, or None if no rate is declared."""
+    """The monthly on-demand price in dollars at the declared rate, or None if no rate is declared."""
     projected: float
     """The monthly on-demand price, in dollars, if the measured load continues for the whole month."""
 
