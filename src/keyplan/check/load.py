@@ -30,7 +30,7 @@ on demand.
 
 @dataclass(frozen=True, eq=False)
 class PlannedRequest:
-    """A request to DynamoDB that a pattern makes, or one step of the pattern if it is a transaction."""
+    """A request that a pattern sends to DynamoDB. For a transaction, each step is a separate object."""
 
     pattern: Pattern[..., Any]
     """The pattern that a program calls. For a step of a transaction, this is the transaction."""

@@ -67,7 +67,7 @@ def expected(pattern: Pattern[..., Any]) -> Expected:
 
 
 def expected_for_plan(plan: Plan, facts: Facts) -> Expected:
-    """Estimate the capacity units of a plan that is executed once, and not as a step of a transaction.
+    """Estimate the capacity units of one call with this plan. The plan must not be a step of a transaction.
 
     `facts` are the pattern's declarations, such as the expected number of items.
     """
@@ -314,7 +314,7 @@ def _write(plan: Plan, *, is_step: bool = False) -> Units:
 
 
 def _reads(plan: Plan, *, is_step: bool) -> int:
-    """Return the number of additional requests with which a write reads its item: 0, 1 or 2.
+    """Return how many additional requests a write sends to read its item: 0, 1 or 2.
 
     The item is read before the write if the items that reserve its unique values might have to change. Such an item is
     also read after the write if the pattern returns it. A step of a transaction (`is_step`) does not return an item.
@@ -325,7 +325,7 @@ def _reads(plan: Plan, *, is_step: bool) -> int:
 
 
 def sentinel_writes(plan: Plan) -> int:
-    """Return the number of additional actions in which a write puts or deletes items that reserve unique values.
+    """Return the number of additional actions that put or delete the items that reserve a write's unique values.
 
     Each unique constraint adds one action, or two actions if the write can change the unique value.
     """

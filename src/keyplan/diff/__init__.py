@@ -1,3 +1,3 @@
 """Compares two designs, and reports which changes DynamoDB makes online, which changes need a backfill or a new table,
-and what they cost.
+and what the changes cost.
 """

@@ -262,8 +262,8 @@ def parts_of(annotation: Any, within: str = "", visited: frozenset[type] = froze
 
 
 def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:
-    """Return the fields of a model by the name under which their values are stored in a map. Each field is a pair of
-    its name in the model and its declaration.
+    """Map the stored name of each field of a model to a pair: the name of the field in the model, and its
+    declaration.
     """
     return {attribute_of(info).name or name: (name, info) for name, info in model.model_fields.items()}
 

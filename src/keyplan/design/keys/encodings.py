@@ -133,7 +133,7 @@ class Encoding:
     @property
     def width(self) -> int | None:
         """The length in characters of all encoded strings, or None if it varies. The strings of invalid values are
-        taken into account.
+        included.
         """
         return None if self.declared else self.valid_width
 

@@ -59,7 +59,7 @@ def reader(source: Source) -> Reader:
 
 
 def all_values(source: Each) -> Reader:
-    """Return a function that returns all values of an each(...), given the arguments of a call.
+    """Return a function that accepts the arguments of a call and returns all values of an `each(...)`.
 
     The function raises an error for a string, because passing a string is usually a mistake.
     """

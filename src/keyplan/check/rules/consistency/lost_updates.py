@@ -34,7 +34,7 @@ def unconditional_put(subject: Subject) -> Iterator[Finding]:
 
     Finds `@table.put` patterns that have neither a condition nor a version, if another pattern updates the same items
     or the entity declares a version. Also finds puts that can replace a different item, because the key does not
-    contain the item's ID. The severity is advice if the name of the field is the only sign that it contains an ID.
+    contain the item's ID. The severity is advice if a field's name is the only sign that the field contains an ID.
     Other puts are not reported, for example a put of the latest reading of a sensor, whose key is the sensor's ID.
     KP216 reports keys that are unique only because of a timestamp.
 

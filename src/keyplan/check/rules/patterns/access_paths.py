@@ -163,7 +163,7 @@ _SPARSE_SHARE = 0.5
 
 
 def _is_sparse(table: Table, index: Index) -> bool:
-    """Return True if an index contains a small or an unknown share of the items of each of its entities."""
+    """Return True if an index contains only a small or an unknown share of the items of every entity in the index."""
     keys = [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
     for entity, bound in keys:
         optional = any(entity.fields[name].optional for name in bound.fields)

@@ -25,8 +25,9 @@ def parameter_type_mismatch(subject: Subject) -> Iterator[Finding]:
     """Parameter type differs from the field type
 
     Finds parameters whose annotation does not match the type of the field for which they are used. Examples are a user
-    ID for a task ID, a date for a datetime, text for a number, and None for a key field or a required field. In queries
-    and counts, a parameter for a sort key field can be None: the sort key condition then ends before this field.
+    ID for a field with a task ID, a date for a datetime field, text for a number field, and None for a key field or a
+    required field. In queries and counts, a parameter for a sort key field can be None: the sort key condition then
+    ends before this field.
 
     Why is this bad? Type checkers check the arguments of a call, but do not know for which field a parameter is used.
     At run time, a value of the wrong type is rejected, or results in a key that no item has.
