@@ -243,10 +243,10 @@ class Database:
     # Methods that fault injection overrides.
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Accept or reject a change to an item before its first row is written. Without fault injection, every change
-        is accepted.
+        """Raise ServiceError if a change to an item must be rejected. Call this method before the first row of the
+        change is written.
 
-        A subclass raises ServiceError to reject the change. `by_service` is True for changes that the service makes
+        Without fault injection, all changes are allowed. `by_service` is True for changes that the service makes
         itself, such as the deletion of expired items.
         """
 

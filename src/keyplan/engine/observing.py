@@ -63,8 +63,8 @@ def with_observer(answer: Answer, observer: Observer, most_per_s: float) -> Answ
     """Return a function with the same results as `answer` that also reports data operations to the observer.
 
     If the rate of operations exceeds `most_per_s` per second for more than about one second, only a sample is reported.
-    The weight of each report is one plus the number of unreported operations before it. For an unreported operation,
-    the only additional cost is that of reading the clock.
+    The weight of each report is one plus the number of unreported operations before it. The only additional cost of an
+    unreported operation is one reading of the clock.
     """
     interval_s = 1 / most_per_s
     burst_s = _BURST_S

@@ -6,8 +6,7 @@ after a timestamp therefore contains the item as of that timestamp. An item with
 that timestamp. To read rows as of a timestamp, the current rows and the records are merged in key order. Memory use
 does not depend on the number of changes.
 
-A read sees either all or none of the changes that have the same timestamp. All changes of a transaction have the same
-timestamp.
+All changes of a transaction have the same timestamp, so a read sees either all or none of them.
 
 Source: developer guide, "Point-in-time backups for DynamoDB".
 """
@@ -136,9 +135,9 @@ def changes_between(
 
 
 def add_record(transaction: Transaction, recovery: Recovery, key: bytes, old: Content | None, now: float) -> None:
-    """Add a recovery record with the content of an item before a change at the time `now`.
+    """Add a recovery record for a change made at the time `now`, with the content of the item before the change.
 
-    `old` is None if the item does not exist before the change.
+    This content, `old`, is None if the item did not exist before the change.
     """
     record_key = escape(key)
     newest = transaction.rows(recovery.tree, record_key, record_key + _AFTER_ALL_TIMES, reverse=True, limit=1)

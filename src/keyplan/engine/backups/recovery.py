@@ -1,8 +1,8 @@
 """Functions that enable, disable and describe point-in-time recovery, and remove obsolete recovery records.
 
 While recovery is enabled, the table's stored document contains the number of the tree with earlier item versions (see
-`history`), the time when recovery was enabled, and the length of the recovery period in days. The status of continuous
-backups is ENABLED for every table.
+`history`), the time when recovery was enabled, and the length of the recovery period in days. As in DynamoDB,
+`describe` reports the ContinuousBackupsStatus ENABLED for every table, even if point-in-time recovery is disabled.
 
 Source: developer guide, "Point-in-time backups for DynamoDB".
 """

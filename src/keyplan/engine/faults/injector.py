@@ -157,10 +157,10 @@ class Injector:
         lag.settle(self._database, all_writes=False, wrap=self._recording_writer)
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Accept a change to an item, or reject it because of an injected conflict or throttling.
+        """Raise an error if a change to an item must be rejected because of an injected conflict or throttling.
 
-        If the change is accepted, the item's former content is saved for stale reads. Otherwise,
-        TransactionConflictError, ProvisionedThroughputExceededError or ThrottlingError is raised.
+        The error is a TransactionConflictError, ProvisionedThroughputExceededError or ThrottlingError. If the change is
+        allowed, save the item's former content for stale reads.
         """
         call, now = self._call, self._database.clock.now()
         if call is not None and not by_service:
@@ -296,9 +296,9 @@ class FaultyDatabase(Database):
         return self.store.write(self.injector.in_current_call(check_and_run))
 
     def admit(self, table: Table, key: bytes, old: Version | None, new: Version | None, *, by_service: bool) -> None:
-        """Accept a change to an item, or reject it because of an injected conflict or throttling.
+        """Raise an error if a change to an item must be rejected because of an injected conflict or throttling.
 
-        If the change is accepted, the item's former content is saved for stale reads.
+        If the change is allowed, save the item's former content for stale reads.
         """
         self.injector.admit(table, key, old, new, by_service=by_service)
 

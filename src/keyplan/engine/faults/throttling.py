@@ -1,8 +1,8 @@
 """Throttling: applies the partition model to the tables and indexes of an engine, and computes the capacity that calls
 consume.
 
-A write is accepted only if its table and every global index that it changes have enough capacity. Otherwise, the write
-is rejected and consumes no capacity. Local indexes share the partitions of their table: an entry's key starts with the
+A write succeeds only if its table and every global index that it changes have enough capacity. Otherwise, the write is
+rejected and consumes no capacity. Local indexes share the partitions of their table: an entry's key starts with the
 partition key of its item, and a table with local indexes keeps rows with the same partition key in one partition. The
 model is kept in memory. After a database is reopened, the number of partitions is derived from the table settings.
 

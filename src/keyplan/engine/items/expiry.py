@@ -40,7 +40,7 @@ def split_expiry_key(stored_key: bytes) -> tuple[int, bytes]:
 def span(low: int, high: int) -> tuple[bytes, bytes]:
     """Return the range of stored keys that contains all expiry entries with low <= expiry time < high.
 
-    The range is a pair of the lowest key and an upper bound, which is exclusive.
+    The result is a pair: the lowest key of the range, and an exclusive upper bound.
     """
     return low.to_bytes(_TIME_BYTES, "big"), high.to_bytes(_TIME_BYTES, "big")
 

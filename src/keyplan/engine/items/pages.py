@@ -40,8 +40,8 @@ class PageRequest:
     consistent: bool = False
     test: Callable[[Item], bool] | None = None
     traces: tuple[bytes, ...] = ()
-    """Byte strings that occur in the stored body of every matching item. Bodies that do not contain all of them need
-    not be decoded.
+    """Byte strings that occur in the stored body of every matching item. Bodies that do not contain all of these
+    strings are not decoded.
     """
     project: Callable[[Item], Item] | None = None
     count_only: bool = False

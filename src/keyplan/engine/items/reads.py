@@ -207,7 +207,7 @@ def check_projected(index: Index | None, projection: CompiledProjection | None) 
 def check_filter_projected(index: Index | None, condition: Filter | None) -> None:
     """Raise ValidationError if the filter of a query refers to an attribute that the index does not project.
 
-    A scan accepts such a filter, which treats the attribute as missing.
+    A scan with such a filter is allowed. The filter then treats the attribute as missing.
     """
     if index is not None and index.projection != "ALL" and condition is not None:
         missing = sorted(condition.condition.attributes - index.attributes)

@@ -63,8 +63,8 @@ class Receipt:
 
 
 def requested_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a dict from table names to the elements of `names`. Each element is the name or ARN by which the request
-    refers to the table.
+    """Return a dict that maps each table name to the element of `names` that refers to the table. The elements are
+    names or ARNs, as given in the request.
     """
     return {table_name(name): name for name in names}
 

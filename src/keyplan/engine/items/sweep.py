@@ -3,10 +3,10 @@
 The sweep uses small write transactions. After each transaction, it pauses for as long as the transaction took, so that
 writers wait only briefly. Items are read before a transaction, so that their pages are in memory and the transaction
 does not wait for the disk. The transaction reads each item again, because its expiry time may have changed. An
-unreadable item is kept, and the sweep raises an error after all other items have been processed. These deletions update
-indexes and streams like any other deletion, but consume no capacity. Their stream records show that the service deleted
-the items. Items that expired more than five years ago are kept, as in DynamoDB, because such times are probably
-mistakes.
+unreadable item is kept, and the sweep raises an error after all other items have been processed. When the sweep deletes
+an item, it also updates indexes and the stream, as any other deletion does, but no capacity is consumed. The stream
+record shows that the service deleted the item. Items that expired more than five years ago are kept, as in DynamoDB,
+because such times are probably mistakes.
 
 Source: developer guide, "Using time to live (TTL) in DynamoDB".
 """

@@ -1,10 +1,10 @@
 """Transactions: cancellation reasons and idempotency tokens.
 
 If several requests have the same token within ten minutes, only the first one makes changes. The token is stored in the
-same database transaction, so it is valid across restarts and processes. Two rows are stored per token in a separate
-tree (a sorted set of rows). One row is keyed by the token and contains the digest of the request and the sizes of the
-items. The other row is keyed by the time at which the token expires. When a new token is stored, a few expired tokens
-are removed, so the tree stays small.
+database transaction that makes the changes, so it is valid across restarts and processes. Two rows are stored per token
+in a separate tree (a sorted set of rows). One row is keyed by the token and contains the digest of the request and the
+sizes of the items. The other row is keyed by the time at which the token expires. When a new token is stored, a few
+expired tokens are removed, so the tree stays small.
 
 Sources: API reference, TransactionCanceledException and CancellationReason; developer guide, "Amazon DynamoDB
 Transactions: How it works", section "Idempotency".

@@ -33,10 +33,10 @@ or write as unprocessed.
 
 
 def prefix_errors(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
-    """Wrap a function that checks a single-item write before the table is looked up, so that its error messages start
-    with a prefix.
+    """Return a function that calls `prepare` and adds a prefix to the messages of its errors.
 
-    DynamoDB adds this prefix to the error messages of such checks in PutItem, UpdateItem and DeleteItem.
+    `prepare` makes the checks of a single-item write that do not depend on the table. In PutItem, UpdateItem and
+    DeleteItem, DynamoDB adds this prefix to the error messages of these checks.
     """
 
     @functools.wraps(prepare)

@@ -226,9 +226,8 @@ def check_known_index(throughput: dict[str, Any] | None) -> None:
 
 
 def _beyond_bounds(throughput: dict[str, Any] | None) -> tuple[str, int] | None:
-    """Return the name and value of the first capacity member that exceeds the highest number that DynamoDB accepts.
-
-    Returns None if all values are accepted.
+    """Return the name and value of the first capacity member that exceeds the highest number that DynamoDB accepts. If
+    none of them does, return None.
     """
     for member in _UNITS:
         if throughput is not None and throughput[member] > _MAX_UNITS:

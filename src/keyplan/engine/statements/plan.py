@@ -287,11 +287,11 @@ def _filter(rest: Sequence[Term], values: StatementValues) -> translate.Statemen
 
 
 def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[ReadStep]) -> None:
-    """Raise ValidationError if the filters of the queries contain an attribute that the index does not project.
+    """Raise ValidationError if the filters of the queries contain attributes that the index does not project.
 
-    As in recorded responses of DynamoDB, all filters are accepted if at least one filter contains only projected
-    attributes or also tests the partition key. Otherwise, the error names the attributes that are missing for the last
-    filter. `steps` must be in partition key order.
+    As in recorded responses of DynamoDB, one valid filter is sufficient for all filters to be accepted. A filter is
+    valid if it contains only projected attributes or also tests the partition key. The error names the attributes of
+    the last filter that the index does not project. `steps` must be in partition key order.
     """
     if index is None or index.projection == "ALL":
         return

@@ -51,7 +51,7 @@ class CombinedCall:
 
 
 class Combiner:
-    """A queue of calls from several threads, which are run in batches.
+    """A queue of calls from several threads. The calls are run in batches.
 
     `run` computes the results of a batch, and `settle` makes them durable. Both store errors in the calls and do not
     raise them.

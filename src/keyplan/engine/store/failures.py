@@ -43,8 +43,8 @@ def storage_error(error: apsw.Error, path: str) -> StorageError:
 def is_missing_tree(error: apsw.Error) -> bool:
     """Return True if the error means that the tree does not exist because another process has dropped it.
 
-    SQLite raises SchemaChangeError instead of SQLError if tables were created or dropped while it looked up the tree
-    again.
+    Usually, this error is an SQLError. It is a SchemaChangeError if tables were created or dropped while SQLite looked
+    up the tree again.
     """
     return isinstance(error, (apsw.SQLError, apsw.SchemaChangeError)) and "no such table" in str(error)
 

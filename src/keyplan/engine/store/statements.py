@@ -114,7 +114,7 @@ class LogStatements(NamedTuple):
 def log(number: int) -> LogStatements:
     """Return the SQL statements for the log with this number.
 
-    AUTOINCREMENT ensures that a sequence number is never used twice, even after a trim.
+    The log's table uses AUTOINCREMENT, so a sequence number is never used twice, even after a trim.
     """
     name = f"log_{number}"
     return LogStatements(

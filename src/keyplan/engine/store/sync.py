@@ -46,7 +46,8 @@ class LogSync:
         """Extend the write-ahead log file well beyond its used part. `pages` is the number of pages in use.
 
         Call this method in a write transaction, when no other process writes to the log and the bytes after its used
-        part are free. Errors are ignored, because the next commit then extends the file itself or reports the error.
+        part are not needed. Errors are ignored, because the next commit then extends the file itself or reports the
+        error.
         """
         used, descriptor = pages * FRAME_BYTES, self._descriptor  # the first sync opens the file and reports errors
         if used + MIN_PIECE_BYTES > self._known_length and descriptor is not None and hasattr(os, "pwrite"):

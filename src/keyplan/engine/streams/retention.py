@@ -1,9 +1,9 @@
 """Retention of streams: records and ended streams are removed after 24 hours.
 
 The background thread trims streams regularly. When a stream is read, its expired records are trimmed first, so that
-clients never receive them, even if the thread is late. Records are removed only from the start of a shard. If the clock
-was set back, an expired record is kept until the record before it is removed. Streams are trimmed in small write
-transactions, so that writers never wait long.
+clients never receive them, even if the thread has not trimmed the stream yet. Records are removed only from the start
+of a shard. If the clock was set back, an expired record is kept until the record before it is removed. Streams are
+trimmed in small write transactions, so that writers never wait long.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Index:
     """
     tree: Tree
     backfilling: bool = False
-    """Whether existing items are still being added to the index. Writes already maintain the index, but reads must not
+    """Whether existing items are still being added to the index. Writes already update the index, but reads must not
     use it yet.
     """
 
