@@ -35,7 +35,7 @@ def template(design: Design, tables: Sequence[TableResource]) -> str:
 
 
 def logical_id(name: str) -> str:
-    """Return the logical ID of a table, which contains only letters and digits.
+    """Return the logical ID of a table. A logical ID contains only letters and digits.
 
     For example, the logical ID of orders is orders, and the ID of todo-app is TodoAppTable.
     """

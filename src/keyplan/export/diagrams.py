@@ -32,7 +32,7 @@ _COLOURS = 6
 
 @dataclass(frozen=True)
 class _Section:
-    """Lines of text in the box of an entity, which describe either one index or the entity itself."""
+    """Lines of text in an entity's box. They describe the entity itself if `index` is None, and the index otherwise."""
 
     index: Index | None
     lines: list[Line]
@@ -112,7 +112,7 @@ def _entity(
 def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[tuple[float, float]]]) -> None:
     """Draw the indexes on the right, each near its entities, and connect them to these entities.
 
-    `ports` contains the start points of the lines from the entities, by index name. Each index has its lines at a
+    `ports` contains the start points of the lines from the entities, by index name. The lines of each index are at a
     different horizontal position, so that lines do not overlap.
     """
     indexes = sorted(table.schema.indexes, key=lambda index: _mean(ports[index.name]))

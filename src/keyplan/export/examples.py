@@ -107,8 +107,8 @@ def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
 
 
 def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
-    """Return a number within the bounds that is derived from `value`. It is different for each `turn` if the bounds
-    allow this.
+    """Return a number within the bounds that is derived from `value`. The number is different for each `turn` if the
+    bounds allow this.
     """
     first = bounded(value, bounds)
     if turn == 0:
@@ -295,7 +295,7 @@ def _of_length(text: str, declared: DeclaredField) -> str:
 
 
 def _matching(declared: DeclaredField, turn: int) -> str:
-    """Return a short string that matches the regular expression of a field. It is different for each `turn` if
+    """Return a short string that matches the regular expression of a field. The string is different for each `turn` if
     possible.
 
     If no string is found, return the name of the field in angle brackets.

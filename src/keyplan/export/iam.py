@@ -110,7 +110,7 @@ class PolicyStatement:
 
     @property
     def title(self) -> str:
-        """Return an ID for the statement (Sid), which consists of letters and digits."""
+        """Return an ID (Sid) for the statement. The ID consists of letters and digits."""
         table = self.locations[0][0]
         names = [table, *(_last(subpath) for _, subpath in self.locations if subpath.startswith("index/"))]
         verbs = [action.removesuffix("Item") for action in self.actions]

@@ -134,7 +134,7 @@ def _consumer_note(table: Table) -> str:
 
 
 def unique_identifier(name: str, to_identifier: Callable[[str], str], to_name: Callable[[str], str]) -> str:
-    """Return a unique identifier for a table in a file, which depends only on the table name.
+    """Return an identifier for a table that is unique in a file and depends only on the table name.
 
     `to_identifier` converts the name to a valid identifier, and `to_name` converts an identifier back to a name. If the
     conversion back does not restore the name, digits of the name's hash are appended to the identifier.

@@ -122,9 +122,7 @@ class PlannedField:
 
 @dataclass(frozen=True)
 class PlannedKey:
-    """The content of one key attribute of a generated entity, which is either a template with fields or a
-    single field.
-    """
+    """The content of one key attribute of a generated entity: either a template with fields, or a single field."""
 
     attribute: str
     template: str | None

@@ -113,7 +113,7 @@ def _table(source: Node) -> str:
 
 
 def _function(mapping: Node, default: str) -> str:
-    """Return the name of the function in an event source mapping, which is its logical ID or the name in its ARN.
+    """Return the name of the function in an event source mapping: its logical ID or the name in its ARN.
 
     If neither is known, return `default`.
     """

@@ -48,7 +48,7 @@ class SourceEntity:
     """The names of the item's attributes, except those of the primary key."""
     samples: tuple[Item, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """The alias of each primary key attribute in the source, which can be a template such as USER#UserId."""
+    """The alias of each primary key attribute in the source. An alias can be a template such as USER#UserId."""
     templates: Mapping[str, str] = field(default_factory=dict)
     """The key templates, such as USER#{user_id}, that the source determines exactly, by attribute name."""
     template_rows: tuple[Item, ...] = ()

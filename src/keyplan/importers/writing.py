@@ -333,7 +333,9 @@ def _escaped(text: str) -> str:
 
 
 def _consumer(consumer: SourceConsumer, table: str, models: Sequence[str], names: PythonNames) -> Iterator[str]:
-    """Yield the lines of a consumer. Its body is empty, because the deployed function already processes the changes."""
+    """Yield the lines of a consumer. The consumer's body is empty, because the deployed function already processes the
+    changes.
+    """
     if consumer.gaps:
         yield from comment(f"Where {literal(consumer.name)} differs from its source:")
     for gap in consumer.gaps:

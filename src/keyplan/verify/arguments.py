@@ -44,7 +44,8 @@ class ArgumentGenerator:
     ) -> None:
         """Create a generator.
 
-        `add` stores an entity object. It is called if no stored item is suitable, or to store a changed item.
+        `add` stores an entity object. The generator calls `add` if no stored item is suitable, or to store a changed
+        item.
         """
         self._stored_entities, self._value_generator = stored_entities, value_generator
         self._targets = WriteTargets(stored_entities, entity_generators, value_generator, add)

@@ -49,7 +49,7 @@ class EntityGenerator:
         self._keys: set[str] = set()
 
     def use_references_to(self, referenced_keys: Sequence[Keys]) -> None:
-        """Make fields that refer to other entities use the keys in `referenced_keys`, which are the keys of these
+        """Generate only existing keys for fields that refer to other entities. `referenced_keys` are the keys of these
         entities.
         """
         fixed = (

@@ -333,7 +333,7 @@ class StoredEntities:
 
 
 def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return values as a hashable tuple, which is the same for equal values. Unhashable values are replaced with their
+    """Return values as a hashable tuple. Equal values have equal tuples. Unhashable values are replaced with their
     repr.
     """
     return tuple(value if value.__hash__ is not None else repr(value) for value in map(plain_value, values))

@@ -371,7 +371,7 @@ class ParameterValues:
         return value if self._is_accepted(spec, use, value) else self._within(spec, target, use, fits)
 
     def _within(self, spec: EntitySpec, target: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
-        """Return a bound for a range, which is valid for both the parameter and the field.
+        """Return a bound for a range. The bound is valid for both the parameter and the field.
 
         The bound is the first valid value in `fits`. If none is valid, values are generated until the range contains
         the value in the item `target`. If this does not succeed after several attempts, one of the generated values is

@@ -86,7 +86,7 @@ def _declared(spec: EntitySpec, design: Design) -> int:
 
 
 def _possible(spec: EntitySpec) -> int:
-    """Return the default number of items to generate, which is limited to the number of possible keys."""
+    """Return the default number of items to generate, or the number of possible keys if it is smaller."""
     keys = 1
     for name in spec.key.fields:
         choices = spec.fields[name].declared.choices

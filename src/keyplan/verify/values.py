@@ -134,9 +134,10 @@ class TypeGenerators:
         self._faker.seed_instance(chance.getrandbits(32))
 
     def generator_of(self, annotation: Any, metadata: Sequence[Any] = ()) -> MakeValue:
-        """Return a function that generates values of a type. It never returns None, even for an optional type.
+        """Return a function that generates values of a type.
 
-        The function raises SampleError if a value cannot be generated.
+        The function never returns None, even for an optional type. It raises SampleError if a value cannot be
+        generated.
         """
         examples = _examples(annotation)
         if examples:

@@ -69,7 +69,7 @@ class EngineLoad:
     """An observer of an engine that counts the engine's operations in a recorder."""
 
     def __init__(self, engine: Engine) -> None:
-        """Create an observer of `engine`. It counts operations only after `start` has been called."""
+        """Create an observer of `engine`. The observer counts operations only after `start` has been called."""
         self._engine, self.recorder = engine, LoadRecorder(engine.clock)
         self.matcher = Matcher(())
         """The lookup of the pattern that produced an operation. It can be replaced at any time."""
@@ -286,7 +286,9 @@ def _stored(values: Sequence[Mapping[str, Any]]) -> bytes:
 def _units(
     operation: str, request: Mapping[str, Any], receipts: Any
 ) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Return the read units and the write units of a request. Each maps a table name, or "table/index", to a number."""
+    """Return the read units and the write units of a request. Each result maps a table name, or "table/index", to a
+    number.
+    """
     if not receipts:
         return {}, {}
     counted_operation = operation
