@@ -76,12 +76,12 @@ def begin(
     point_in_time: PointInTime | None = None,
     result_document: str | None = None,
 ) -> None:
-    """Start copying rows into the new tree `target`, as of this `Database.alter` transaction.
+    """Start copying rows into the new tree `target`, in a `Database.alter` transaction.
 
-    `owner` is the name of the restored table or the ARN of the backup that receives the rows. An owner can have only
-    one copy at a time. `source` is a table or a read-only tree. If `point_in_time` is given, the rows are copied as of
-    that earlier time. `result_document` is the name of a stored document that receives `items`, `size_bytes` and
-    `ready_at` when the copy is complete.
+    The rows are copied as of this transaction or, if `point_in_time` is given, as of that earlier time. `owner` is the
+    name of the restored table or the ARN of the backup that receives the rows. An owner can have only one copy at a
+    time. `source` is a table or a read-only tree. `result_document` is the name of a stored document that receives
+    `items`, `size_bytes` and `ready_at` when the copy is complete.
     """
     versions_tree = None
     if isinstance(source, Table):

@@ -114,8 +114,8 @@ def changes_between(
     contains the item's content at both timestamps.
 
     If the last write restored an item's earlier content, the two contents are equal. If an item was created and then
-    deleted, both are None. The timestamps and the view must meet the requirements of `rows_at`. For a table without
-    recovery, no changes are yielded.
+    deleted, both are None. The timestamps and the view must meet the requirements of `rows_at`. If recovery is disabled
+    for the table, yield nothing.
     """
     if table.recovery is None:
         return

@@ -2,9 +2,8 @@
 
 A table or global index consists of partitions. Each partition supports 1,000 write capacity units and 3,000 read
 capacity units per second. Unused capacity remains available for up to 300 seconds (burst capacity). A hot partition is
-split at the key that divides its load in half. A split does not help if all requests access a single item. It does not
-help either if sort keys increase or decrease steadily, because all new requests then access the same side of the split.
-Splits are never undone.
+split at the key that divides its load in half. A split does not help if all requests access a single item, or if all
+new requests access the same side of the split because sort keys increase or decrease steadily. Splits are never undone.
 
 The table or index as a whole also has a limit. With provisioned capacity, the limit is the provisioned throughput with
 its own burst capacity. With on-demand capacity, the limit is twice the previous peak, and it rises at most once every

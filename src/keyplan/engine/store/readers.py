@@ -375,8 +375,8 @@ class FileReaders:
             _close(connection)
 
     def close_in_child(self) -> object:
-        """Permanently drop all connections in a child process. Return the objects that contain them, which must not be
-        freed.
+        """Reject all later reads in a child process, without closing the connections of the parent. Return the objects
+        that contain these connections, which must not be freed.
         """
         handles, self._local, self._opening = self._local, threading.local(), threading.Lock()
         self._closed = FORK_MESSAGE

@@ -1,7 +1,8 @@
 """Shards, sequence numbers, shard iterators and change records of streams.
 
-`logs` starts and ends a stream. The stream's document is stored by ARN and remains when the stream's table is deleted.
-`retention` writes the document's member `trimmed`, which contains the last removed sequence number of each shard.
+The module `logs` starts and ends streams. The document of a stream is stored under the stream's ARN, and remains when
+the stream's table is deleted. The module `retention` updates the document's member `trimmed`, which contains the last
+removed sequence number of each shard.
 
 A shard iterator is an opaque string with the position of the next records in a shard:
 

@@ -1,8 +1,8 @@
 """Definitions of tables and indexes, and the engine's cache of these definitions.
 
-A table is a JSON document in the store, which contains the DescribeTable result and the location of the rows. It is
-parsed into an immutable `Table`. A change to a table writes a new document, and a new `Table` replaces the old one. A
-sequence in the store counts the changes, so that other processes can detect them.
+Each table has a JSON document in the store, which contains the DescribeTable result and the location of the rows. The
+document is parsed into an immutable `Table`. A change to a table writes a new document, and a new `Table` replaces the
+old one. A counter in the store is incremented with each change, so that other processes can detect changes.
 """
 
 from __future__ import annotations
