@@ -215,13 +215,13 @@ def some_products(product_ids: list[int]) -> ItemKey:
 
 @shop.create(Customer)
 def register(customer: Customer) -> ItemWrite:
-    """Store a new customer with a unique e-mail address."""
+    """Store a new customer with a unique email address."""
     return item(customer)
 
 
 @shop.update(Customer)
 def change_email(customer_id: CustomerId, email: str, version: int) -> ItemWrite:
-    """Another e-mail: its sentinel changes hands."""
+    """Another email: its sentinel changes hands."""
     return item(customer_id=customer_id).set(email=email).if_version(version)
 
 

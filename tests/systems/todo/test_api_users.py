@@ -1,4 +1,4 @@
-"""Users over HTTP: created on first use, unique by e-mail address, deleted by a job; and administration."""
+"""Users over HTTP: created on first use, unique by email address, deleted by a job; and administration."""
 
 from __future__ import annotations
 

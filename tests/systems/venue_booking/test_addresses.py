@@ -1,4 +1,4 @@
-"""E-mail addresses: claimed, verified by a code or by the issuer, released; and the limits of letters."""
+"""Email addresses: claimed, verified by a code or by the issuer, released; and the limits of letters."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def fill_request(window: Window, day: date, duration: str = "EVENING", **values:
     if "association" in values:
         page.get_by_label("Association").fill(values["association"])
     # Another address each time, because one address is sent ten letters a day at most.
-    page.get_by_label("E-mail address").fill(f"choir-{day}-{duration.lower()}@example.org")
+    page.get_by_label("Email address").fill(f"choir-{day}-{duration.lower()}@example.org")
     page.get_by_label("Telephone").fill(values.get("phone", "+39 333 7654321"))
     page.get_by_label("I agree").check()
     return page
@@ -188,12 +188,12 @@ def test_the_request_form_keeps_the_typed_text_and_shows_messages_next_to_fields
     window.expected.append("422")
     page = fill_request(window, days(), description="Choir", attendees="99", phone="12", association="Coro")
     page.evaluate("document.querySelector('main form').noValidate = true")
-    page.get_by_label("E-mail address").fill("not an address")
+    page.get_by_label("Email address").fill("not an address")
     page.get_by_role("button", name="Send the request").click()
     expect(page.get_by_role("alert")).to_contain_text("was not sent")
-    email = page.get_by_label("E-mail address")
+    email = page.get_by_label("Email address")
     assert email.input_value() == "not an address"
-    assert "Enter an e-mail address" in page.locator("#email-error").inner_text()
+    assert "Enter an email address" in page.locator("#email-error").inner_text()
     assert email.get_attribute("aria-describedby") == "email-error"
     assert page.get_by_label("Occasion").input_value() == "Choir"
     assert page.get_by_label("Association").input_value() == "Coro"
@@ -261,7 +261,7 @@ def test_cancelling_frees_the_hours_again(windows: Windows, site: Site, days: Ca
     path = request_booking(ada, day, "FULL_DAY")
     review = carla.goto(path.replace("/bookings/", "/inbox/"))
     review.get_by_role("button", name="Approve").click()
-    expect(review.get_by_text("Approved. The e-mail is on its way")).to_be_visible()
+    expect(review.get_by_text("Approved. The email is on its way")).to_be_visible()
     page = ada.goto(f"{APP}/bookings")
     card = page.locator("a.card", has_text=f"{day.day} {day:%B %Y}")
     assert "Approved" in card.inner_text()
@@ -292,13 +292,13 @@ def test_the_letter_is_previewed_during_writing_and_shown_after_the_decision(
 ) -> None:
     path = request_booking(signed_in(windows, site, "ada"), days())
     page = signed_in(windows, site, "carla").goto(path.replace("/bookings/", "/inbox/"))
-    approval = page.get_by_role("region", name="E-mail if you approve")
+    approval = page.get_by_role("region", name="Email if you approve")
     assert "la richiesta è confermata" in approval.inner_text()
-    page.get_by_label("Message in the e-mail").fill("The key is next door <b>")
+    page.get_by_label("Message in the email").fill("The key is next door <b>")
     expect(approval).to_contain_text("The key is next door <b>")
     preview = approval.locator("pre").inner_text()
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_text("Approved. The e-mail is on its way")).to_be_visible()
+    expect(page.get_by_text("Approved. The email is on its way")).to_be_visible()
     letter = page.locator("details", has_text="Confirmation")
     letter.locator("summary").click()
     assert letter.locator("pre").inner_text() == preview
@@ -309,12 +309,12 @@ def test_the_preview_works_without_javascript(windows: Windows, site: Site, days
     path = request_booking(signed_in(windows, site, "ada"), days())
     window = signed_in(windows, site, "carla", scripts=False)
     page = window.goto(path.replace("/bookings/", "/inbox/"))
-    page.get_by_label("Message in the e-mail").fill("Bring chairs")
+    page.get_by_label("Message in the email").fill("Bring chairs")
     page.get_by_role("button", name="Update the preview").click()
-    assert "Bring chairs" in page.get_by_role("region", name="E-mail if you reject").inner_text()
-    assert page.get_by_label("Message in the e-mail").input_value() == "Bring chairs"
+    assert "Bring chairs" in page.get_by_role("region", name="Email if you reject").inner_text()
+    assert page.get_by_label("Message in the email").input_value() == "Bring chairs"
     page.get_by_role("button", name="Reject").click()
-    expect(page.get_by_text("Rejected. The e-mail is on its way")).to_be_visible()
+    expect(page.get_by_text("Rejected. The email is on its way")).to_be_visible()
 
 
 def test_the_whole_way_of_a_booking_works_without_javascript(
@@ -324,7 +324,7 @@ def test_the_whole_way_of_a_booking_works_without_javascript(
     path = request_booking(ada, days())
     page = carla.goto(path.replace("/bookings/", "/inbox/"))
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_text("Approved. The e-mail is on its way")).to_be_visible()
+    expect(page.get_by_text("Approved. The email is on its way")).to_be_visible()
     page.get_by_label("Amount in euros").fill("20")
     page.get_by_role("button", name="Record the payment").click()
     expect(page.get_by_text("Recorded: €20.00")).to_be_visible()
@@ -363,7 +363,7 @@ def test_one_of_two_concurrent_requests_for_the_same_hours_can_be_approved(
     cards.filter(has_text="Ada Rossi").click()
     assert inbox.get_by_role("link", name="Bruno Conti: Evening").is_visible()
     inbox.get_by_role("button", name="Approve").click()
-    expect(inbox.get_by_text("Approved. The e-mail is on its way")).to_be_visible()
+    expect(inbox.get_by_text("Approved. The email is on its way")).to_be_visible()
     carla.goto(f"{APP}/inbox?month={day:%Y-%m}")
     other = inbox.locator("a.card", has_text=f"{day.day} {day:%B %Y}")
     assert "Conflict: Evening taken" in other.inner_text()
@@ -379,18 +379,18 @@ def test_the_slower_of_two_concurrent_decisions_is_rejected_with_an_explanation(
     both = [signed_in(windows, site, "carla") for _ in range(2)]
     for window, button in zip(both, ("Approve", "Reject"), strict=True):
         window.expected.append("409")
-        window.goto(path).get_by_label("Message in the e-mail").fill(f"Note of {button}")
+        window.goto(path).get_by_label("Message in the email").fill(f"Note of {button}")
         window.page.on("dialog", lambda dialog: dialog.accept())
     for window, button in zip(both, ("Approve", "Reject"), strict=True):
         window.page.get_by_role("button", name=button).click(no_wait_after=True)
     for window in both:
-        expect(window.page.get_by_text(re.compile("e-mail is on its way|no e-mail was sent"))).to_be_visible()
-    won = [window.page.get_by_text("e-mail is on its way").is_visible() for window in both]
+        expect(window.page.get_by_text(re.compile("email is on its way|no email was sent"))).to_be_visible()
+    won = [window.page.get_by_text("email is on its way").is_visible() for window in both]
     assert sorted(won) == [False, True]
     late = both[won.index(False)]
     alert = late.page.get_by_role("alert").inner_text()
     assert re.search("faster|changed this", alert)
-    assert late.page.get_by_label("Message in the e-mail").input_value().startswith("Note of") or won[1]
+    assert late.page.get_by_label("Message in the email").input_value().startswith("Note of") or won[1]
 
 
 def test_one_of_two_concurrent_approvals_of_rival_requests_gets_the_hours(
@@ -405,7 +405,7 @@ def test_one_of_two_concurrent_approvals_of_rival_requests_gets_the_hours(
     for window in both:
         window.page.get_by_role("button", name="Approve").click(no_wait_after=True)
     for window in both:
-        expect(window.page.get_by_text(re.compile("e-mail is on its way|no e-mail was sent"))).to_be_visible()
+        expect(window.page.get_by_text(re.compile("email is on its way|no email was sent"))).to_be_visible()
     late = [window for window in both if window.page.get_by_role("alert").count()]
     assert len(late) == 1
     expect(late[0].page.get_by_role("alert")).to_contain_text(re.compile("Already taken.*Morning|try again"))
@@ -601,9 +601,9 @@ def test_an_approved_booking_is_revoked_with_a_letter(windows: Windows, site: Si
     ada, carla, day = signed_in(windows, site, "ada"), signed_in(windows, site, "carla"), days()
     page = carla.goto(request_booking(ada, day).replace("/bookings/", "/inbox/"))
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_text("Approved. The e-mail is on its way")).to_be_visible()
+    expect(page.get_by_text("Approved. The email is on its way")).to_be_visible()
     assert page.get_by_role("button", name="Approve").count() == 0
-    page.get_by_label("Message in the e-mail").fill("The roof leaks")
+    page.get_by_label("Message in the email").fill("The roof leaks")
     questions: list[str] = []
 
     def refuse_first(dialog: Dialog) -> None:
@@ -612,9 +612,9 @@ def test_an_approved_booking_is_revoked_with_a_letter(windows: Windows, site: Si
 
     page.on("dialog", refuse_first)
     page.get_by_role("button", name="Reject").click()
-    assert page.get_by_label("Message in the e-mail").input_value() == "The roof leaks"
+    assert page.get_by_label("Message in the email").input_value() == "The roof leaks"
     page.get_by_role("button", name="Reject").click()
-    expect(page.get_by_text("Rejected. The e-mail is on its way")).to_be_visible()
+    expect(page.get_by_text("Rejected. The email is on its way")).to_be_visible()
     assert questions == ["Reject this approved booking? Its hours become free. This cannot be undone."] * 2
     page.locator("details", has_text="Rejection").locator("summary").click()
     assert "The roof leaks" in page.locator("details", has_text="Rejection").locator("pre").inner_text()
@@ -627,10 +627,10 @@ def test_an_address_is_verified_by_the_code_in_a_letter(windows: Windows, site: 
     page.get_by_label("New address").fill("bruno.conti@example.net")
     page.get_by_role("button", name="Send me a code").click()
     expect(page.get_by_text("A code is on its way to bruno.conti@example.net")).to_be_visible()
-    page.get_by_label("Code from the e-mail").fill("0000-0000")
+    page.get_by_label("Code from the email").fill("0000-0000")
     page.get_by_role("button", name="Confirm the address").click()
     assert "You can try 4 more times" in page.locator("#code-error").inner_text()
-    page.get_by_label("Code from the e-mail").fill(code_in_letters(window, site))
+    page.get_by_label("Code from the email").fill(code_in_letters(window, site))
     page.get_by_role("button", name="Confirm the address").click()
     expect(page.get_by_text("Your address is bruno.conti@example.net")).to_be_visible()
     carla = signed_in(windows, site, "carla")
@@ -666,10 +666,10 @@ def test_texts_of_users_are_escaped(windows: Windows, site: Site, days: Callable
         ada, day, "HALF_DAY_MORNING", description=f"{EVIL} event", full_name=f"{EVIL} name"[:100], association=EVIL
     )
     review = carla.goto(path.replace("/bookings/", "/inbox/"))
-    review.get_by_label("Message in the e-mail").fill(f"{EVIL} reason")
+    review.get_by_label("Message in the email").fill(f"{EVIL} reason")
     expect(review.locator("#previews")).to_contain_text("reason")
     review.get_by_role("button", name="Approve").click()
-    expect(review.get_by_text("e-mail is on its way")).to_be_visible()
+    expect(review.get_by_text("email is on its way")).to_be_visible()
     add_event(carla, day, "EVENING", f"{EVIL} title", description=f"{EVIL} description")
     event = carla.page.locator("a.card", has_text="title").first.get_attribute("href")
     cancelled = request_booking(ada, days())

@@ -69,10 +69,10 @@ def stored_email(address: str) -> str:
     try:
         validated = validate_email(address.strip(), check_deliverability=False)
     except EmailNotValidError as error:
-        raise InvalidError("This is not a valid e-mail address.") from error
+        raise InvalidError("This is not a valid email address.") from error
     normalized = f"{validated.local_part.casefold()}@{validated.domain}"
     if len(normalized) > EMAIL_CHARACTERS:
-        raise InvalidError(f"In lower case, an e-mail address can have at most {EMAIL_CHARACTERS} characters.")
+        raise InvalidError(f"In lower case, an email address can have at most {EMAIL_CHARACTERS} characters.")
     return normalized
 
 

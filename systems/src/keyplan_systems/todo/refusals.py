@@ -21,7 +21,7 @@ class AddressTakenError(ConflictError):
     """Raised if an email address belongs to another user. `owner_id` is the ID of that user."""
 
     def __init__(self, owner_id: str | None) -> None:
-        super().__init__("The e-mail address belongs to another user.")
+        super().__init__("The email address belongs to another user.")
         self.owner_id = owner_id
 
     @classmethod

@@ -112,7 +112,7 @@ class Users:
             if user is None:
                 raise MissingError("No such user.")
             if user.email is None:
-                raise ConflictError("The user has no reserved e-mail address.")
+                raise ConflictError("The user has no reserved email address.")
             changed = self._without_reserved_address(user)
             body = user_body(changed.model_copy(update={"version": user.version + 1}))
             return WritePlan([design.replace_user(changed)], 200, body)
@@ -147,7 +147,7 @@ class Users:
             return self._store_user(user)
         except AddressTakenError as error:
             if not self._release_unverified(error.owner_id):
-                raise ConflictError("The token's e-mail address belongs to another user.") from error
+                raise ConflictError("The token's email address belongs to another user.") from error
             return self._store_user(user)
 
     def _store_user(self, user: User) -> User:
@@ -198,11 +198,11 @@ class Users:
     def _new_user(self, person: Person, fields: Mapping[str, Any]) -> User:
         email = fields.get("email") or person.email
         if email is None:
-            raise InvalidError("Neither the request nor the token has an e-mail address: send one in the request.")
+            raise InvalidError("Neither the request nor the token has an email address: send one in the request.")
         now = utc_now(self._clock)
         address = _address(person, email, now)
         if fields.get("email") is None and address["email"] is None:
-            raise InvalidError("The token's e-mail address is not verified: verify it, or send another in the request.")
+            raise InvalidError("The token's email address is not verified: verify it, or send another in the request.")
         name = fields.get("name") or (person.name or "").strip() or email
         user = {**address, "name": name[:100], "created_at": now, "updated_at": now}
         try:

@@ -58,9 +58,9 @@ def show(tour: Tour) -> None:
     tour.say(bruno, "Bruno requests the same hours: a request does not reserve them")
     _request(tour, bruno, "Rehearsal of the choir")
     carla = tour.open("carla", f"app/inbox/{ada.page.url.rpartition('/')[2]}")
-    tour.say(carla, "Carla decides; she sees both requests and the e-mails that she would send")
+    tour.say(carla, "Carla decides; she sees both requests and the emails that she would send")
     carla.click(carla.page.get_by_role("button", name="Approve"))
-    carla.page.get_by_text("The e-mail is on its way").wait_for()
+    carla.page.get_by_text("The email is on its way").wait_for()
     ada.page.reload()
     tour.say(ada, "Ada's booking is approved")
     carla.page.goto(f"{tour.url}/venue_booking/app/inbox/{bruno.page.url.rpartition('/')[2]}")
@@ -73,7 +73,7 @@ def _request(tour: Tour, actor: Actor, occasion: str) -> None:
     actor.write(page.get_by_label("Occasion"), occasion)
     actor.write(page.get_by_label("Number of people"), "30")
     actor.write(page.get_by_label("Telephone"), "+39 333 1234567")
-    page.get_by_label("E-mail address").fill(f"demo-{random.randrange(10**9)}@example.org")  # noqa: S311 - not a secret
+    page.get_by_label("Email address").fill(f"demo-{random.randrange(10**9)}@example.org")  # noqa: S311 - not a secret
     actor.click(page.get_by_label("I agree"))
     actor.click(page.get_by_role("button", name="Send the request"))
     page.wait_for_url("**/app/bookings/*")

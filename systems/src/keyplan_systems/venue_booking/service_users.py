@@ -267,7 +267,7 @@ class Users:
         if user is None:
             raise refusals.NotFoundError("No such user.")
         if user.email is None:
-            raise InvalidRequestError("This user has no e-mail address.", {"field": "userId"})
+            raise InvalidRequestError("This user has no email address.", {"field": "userId"})
         changed_user = user.with_address(None, self.base.now())
         entry = AuditEntry(
             self.base.new_id(), actor.user_id, AuditAction.RELEASE_EMAIL, user_id, self.base.now(),
@@ -371,9 +371,9 @@ class Users:
 
     def _new_user(self, person: Person) -> User:
         if person.email is None:
-            raise InvalidRequestError("The token has no e-mail address, and a profile needs one.", {"field": "email"})
+            raise InvalidRequestError("The token has no email address, and a profile needs one.", {"field": "email"})
         if not person.email_is_verified:
-            raise InvalidRequestError("The e-mail address of the token is not verified yet.", {"field": "email"})
+            raise InvalidRequestError("The email address of the token is not verified yet.", {"field": "email"})
         try:
             user = User(
                 user_id=person.actor.user_id,

@@ -25,7 +25,7 @@ def normalise_email(text: str) -> str:
     try:
         email_info = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False)
     except EmailNotValidError as error:
-        raise ValueError(f"this is not an e-mail address: {error}") from error
+        raise ValueError(f"this is not an email address: {error}") from error
     address = email_info.ascii_email
     assert address is not None  # only addresses with an ASCII form are allowed
     return address.lower()

@@ -97,7 +97,7 @@ class EmailTakenError(RefusalError):
     code = "email_taken"
 
     def __init__(self, owner: str | None = None) -> None:
-        super().__init__("Another user has this e-mail address.")
+        super().__init__("Another user has this email address.")
         self.owner = owner
 
 
@@ -108,7 +108,7 @@ class WrongCodeError(RefusalError):
 
     def __init__(self, tries_left: int) -> None:
         advice = f"Attempts left: {tries_left}." if tries_left else "Request a new code."
-        super().__init__(f"This is not the code from the e-mail. {advice}", {"triesLeft": tries_left})
+        super().__init__(f"This is not the code from the email. {advice}", {"triesLeft": tries_left})
 
 
 class TooManyLettersError(RefusalError):
@@ -117,7 +117,7 @@ class TooManyLettersError(RefusalError):
     code = "too_many_letters"
 
     def __init__(self, scope: str, allowed: int, day: date) -> None:
-        message = f"At most {allowed} e-mails a day for one {scope}: try again tomorrow (UTC)."
+        message = f"At most {allowed} emails a day for one {scope}: try again tomorrow (UTC)."
         super().__init__(message, {"retryAt": f"{day + timedelta(days=1)}T00:00:00+00:00"})
 
 

@@ -59,7 +59,7 @@ class MailSettings:
             raise ValueError("the address of at least one administrator is required")
         for address in (self.sender, *self.administrators):
             if not _is_address(address):
-                raise ValueError(f"{address!r} is not an e-mail address")
+                raise ValueError(f"{address!r} is not an email address")
 
 
 class CodeKind(StrEnum):
