@@ -150,8 +150,8 @@ def _listed_body(entry: ListedThread) -> dict[str, Any]:
 
 
 def position_text(after: ThreadPosition | None) -> str | None:
-    """Convert the position after which the next page of threads starts to text for the response field `next`. Return
-    None if `after` is None, because then no next page exists.
+    """Return a page position as text for the response field `next`. The next page of threads starts after this
+    position. Return None if `after` is None, because then no next page exists.
     """
     return None if after is None else f"{after.latest_update_at_ms}-{after.key.item_id}-{after.key.participant_id}"
 
@@ -185,8 +185,8 @@ def messages(
 
 @router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
 def post(body: NewMessage, rights: Rights, service: ServiceDependency) -> dict[str, Any]:
-    """Store a message. If the thread already contains the message because the request was repeated with the same uuid,
-    the message is not stored again, and the response is the same.
+    """Store a message. If the request is a repetition with the same uuid, the message is not stored again, and the
+    response is the same as for the first request.
     """
     return event_body(service.post(rights, str(body.uuid), body.text).event)
 
@@ -217,8 +217,8 @@ def arrivals(
 
 @router.post(f"{_THREAD}/events", tags=["messages"], dependencies=[Depends(require_role(PLATFORM))])
 def record_events(item_id: str, participant_id: str, body: FactsBody, service: ServiceDependency) -> dict[str, Any]:
-    """Record attempts, submissions and grades that the platform reports. The events can have occurred in the past. If a
-    report is repeated, nothing changes.
+    """Record attempts, submissions and grades that the platform reports. The events may have occurred in the past.
+    Repeating a report changes nothing.
     """
     results = service.record(place_of(thread_key(item_id, participant_id)), [fact.fact() for fact in body.events])
     return {

@@ -129,7 +129,7 @@ def _positive(variable: str, default: float, unit: str) -> float:
     """Return the value of an environment variable, which must be a positive integer. Return the default if the variable
     is unset or empty.
 
-    Raises ValueError for any other value. The error message contains `unit`.
+    Raises ValueError for any other value. `unit` is the unit of the value for the error message, such as "seconds".
     """
     text = os.environ.get(variable)
     if not text:

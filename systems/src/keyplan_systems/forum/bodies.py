@@ -47,7 +47,7 @@ class ThreadChange(Body):
     message_count_increment: StrictInt | None = None
 
     def update(self) -> ThreadUpdate:
-        """Convert the request body to a ThreadUpdate, which the service accepts."""
+        """Convert the requested changes to a `ThreadUpdate` for the service."""
         return ThreadUpdate(self.status, self.helper_group_id, self.message_count, self.message_count_increment)
 
 

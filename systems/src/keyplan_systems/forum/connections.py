@@ -21,7 +21,7 @@ CONNECTION_SECONDS: Final = 2 * 3600
 SERVER_SECONDS: Final = 60
 """Time in seconds for which a process is considered alive after it has renewed its registration.
 
-After this time, the users of the process's connections no longer count as watching a thread.
+After this time, users who are connected to the process are no longer listed as watching a thread.
 """
 GRACE_SECONDS: Final = 3600
 """Time in seconds for which the item of a connection is kept after the connection's maximum lifetime.
@@ -70,7 +70,7 @@ class Connections:
             raise
 
     def unsubscribe(self, connection_id: str, place: Place) -> None:
-        """Unsubscribe a connection from a thread. Other connections of the user keep their subscriptions."""
+        """Unsubscribe a connection from a thread. Subscriptions of the user's other connections are kept."""
         self._db.run(design.unsubscribe(place, connection_id, _text(place)))
 
     def delete_connection(self, connection_id: str) -> int:
@@ -91,7 +91,7 @@ class Connections:
         return 0
 
     def users(self, place: Place) -> frozenset[str]:
-        """Return the IDs of the users who watch a thread. Connections to processes that have ended are
+        """Return the IDs of the users who watch a thread. Connections to processes that are no longer running are
         ignored.
         """
         subscriptions = list(self._db.iterate(design.watchers(place)))

@@ -193,7 +193,7 @@ def drop_connection(connection_id: str, version: int) -> ItemWrite:
 def subscribe(
     subscription: Subscription, connection_id: str, threads: frozenset[str]
 ) -> list[WriteCall[Subscription] | WriteCall[Connected]]:
-    """Subscribe a connection to a thread, and add the thread to the connection's list."""
+    """Subscribe a connection to a thread, and add the thread to the connection's list of watched threads."""
     return [add_subscription(subscription), note_thread(connection_id, threads)]
 
 
@@ -201,7 +201,7 @@ def subscribe(
 def unsubscribe(
     place: Place, connection_id: str, threads: frozenset[str]
 ) -> list[WriteCall[Subscription | None] | WriteCall[Connected]]:
-    """Unsubscribe a connection from a thread, and remove the thread from the connection's list."""
+    """Unsubscribe a connection from a thread, and remove the thread from the connection's list of watched threads."""
     return [drop_subscription(place, connection_id), forget_thread(connection_id, threads)]
 
 
@@ -218,13 +218,13 @@ def disconnect(
 
 @forum.query(Subscription, consistent=True, expected_items=2, rate=Rate(average=3, peak=50))
 def watchers(place: Place) -> KeyCondition:
-    """List the subscriptions to a thread that have not expired."""
+    """List the unexpired subscriptions to a thread."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
 
 
 @forum.update(Server, upsert=True, rate=Rate(average=0.2, peak=1))
 def beat(server_id: str, ttl: int) -> ItemWrite:
-    """Record that a process is alive until the time `ttl`."""
+    """Renew the registration of a process, which is then considered alive until the time `ttl`."""
     return item(server_id=server_id).set(ttl=ttl)
 
 
@@ -274,7 +274,7 @@ def followers(place: Place) -> KeyCondition:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
-    """Make a follow record permanent after its thread was opened, unless a later status change was applied to it."""
+    """Make a follow record permanent after its thread was opened, unless a later status change was applied."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=None)
@@ -284,7 +284,7 @@ def keep_follow(place: Place, user_id: str, status_seq: int) -> ItemWrite:
 
 @forum.update(Follow, rate=Rate(average=0.3, peak=10))
 def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWrite:
-    """Set the expiry of a follow record after its thread was closed, unless a later status change was applied to it."""
+    """Set the expiry of a follow record after its thread was closed, unless a later status change was applied."""
     return (
         item(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
         .set(status_seq=status_seq, ttl=ttl)
@@ -299,7 +299,7 @@ def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> ItemWri
 def notify(notification: Notification) -> ItemWrite:
     """Create a user's notification about a message, unless the notification already exists.
 
-    A repeated write fails, so that a notification that was marked as read stays read.
+    A repeated write fails, so a notification that was marked as read stays read.
     """
     return item(notification)
 
@@ -333,7 +333,7 @@ def push_events(changes: list[Inserted[Event]]) -> None:
 
 @forum.on_change(Notification, batch=100, retries=5, on_failure="unpushed", idempotent=True)
 def push_notifications(changes: list[Inserted[Notification]]) -> None:
-    """Push new notifications to their users, if they are connected to this process."""
+    """Push new notifications to the users who are connected to this process."""
     raise NotImplementedError(f"no handler is registered for {len(changes)} notifications")
 
 

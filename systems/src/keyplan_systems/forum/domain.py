@@ -18,8 +18,8 @@ from enum import IntEnum, StrEnum
 from typing import Final
 
 CLOSED_READABLE_MS: Final = 14 * 24 * 3600 * 1000
-"""Time in milliseconds for which a closed thread can still be read by helpers who have a validated result
-on the item.
+"""Time in milliseconds after which a closed thread can no longer be read by helpers who have a validated result on the
+item.
 """
 
 MAX_MESSAGE_COUNT: Final = 2**31 - 1
@@ -174,7 +174,7 @@ class LogEntry:
 def checked_id(value: str, name: str) -> str:
     """Return `value` if it is an ID of 1 to 19 decimal digits. Such an ID cannot contain a key separator.
 
-    Raises BadRequestError for any other value. The error message contains `name`.
+    Raises BadRequestError for any other value. `name` identifies the value in the error message.
     """
     if not isinstance(value, str) or not _ID.fullmatch(value):
         raise BadRequestError(f"{name} must be 1 to 19 decimal digits, not {value!r}")

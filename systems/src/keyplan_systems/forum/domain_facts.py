@@ -2,7 +2,7 @@
 
 The values are a consistent snapshot. For every group to which a rule refers, they contain at least the memberships of
 the group and of all groups above it. For every item, they contain at least all edges between the item and the items
-above it. They can also contain data that the rule does not need.
+above it. They can also contain data that the rules do not need.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Levels:
 
 
 def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
-    """Return the start nodes and all nodes above them. The edges can contain cycles."""
+    """Return the start nodes and all nodes above them. The graph that the edges form can contain cycles."""
     reached = set(start)
     waiting = list(reached)
     while waiting:

@@ -205,8 +205,8 @@ def _apply_update(old: Thread, update: ThreadUpdate) -> Thread:
 
 
 def _entry(context: ThreadContext, new: Thread) -> LogEntry:
-    """Return the event log entry for opening or closing a thread. The entry's key is different for each status change,
-    and the same if the write of the entry is repeated.
+    """Return the event log entry for opening or closing a thread. The entry's key is unique to the status change, and
+    is the same if the entry is written again.
     """
     kind = LogKind.THREAD_OPENED if new.status.is_open else LogKind.THREAD_CLOSED
     key = f"{kind}-{new.key.item_id}-{new.key.participant_id}-{new.revision}"

@@ -23,10 +23,10 @@ connection and all its subscriptions.
 """
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
-"""ID of a user, team or item on the platform. It consists of digits, so that it cannot contain a key separator."""
+"""ID of a user, team or item on the platform. It consists of digits, so it cannot contain a key separator."""
 
 EventId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
-"""ID of an event, which is chosen by its sender. If the sender sends the event again, it uses the same ID."""
+"""ID of an event, chosen by the sender. A sender that sends the event again uses the same ID."""
 
 Milliseconds = Annotated[int, Field(ge=0, lt=10**13)]
 """Time in epoch milliseconds. Until the year 2286, it has at most thirteen digits."""
@@ -180,8 +180,8 @@ class Subscription(Entity):
     volume=Volume(count=THREADS, bytes=Bytes(140), distinct=_OF_A_THREAD),
 )
 class StatusCopy(Entity):
-    """A copy of a thread's status, which is stored in SQL. The table's stream reports changes to the copy to the
-    watchers on all processes.
+    """A copy of a thread's status in DynamoDB. The original status is stored in SQL. The table's stream reports changes
+    to the copy to the watchers on all processes.
     """
 
     participant_id: Id
@@ -199,7 +199,7 @@ class StatusCopy(Entity):
 @forum.entity(key=key("SERVERS", "{server_id}"), volume=Volume(count=4, bytes=Bytes(100)))
 class Server(Entity):
     """The registration of a process that accepts WebSocket connections. After the registration expires, the connections
-    of the process count as closed.
+    of the process are treated as closed.
     """
 
     server_id: str

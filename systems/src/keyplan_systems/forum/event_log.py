@@ -49,7 +49,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """A stored event. `is_new` is True if this call stored the event, and False if it was already stored."""
+    """A stored event. `is_new` is True if the call to `append` stored the event, and False if it was already stored."""
 
     event: Event
     is_new: bool
@@ -96,8 +96,8 @@ class EventLog:
     def events_after(self, place: Place, seq: int, limit: int = 100) -> list[Event]:
         """Return up to `limit` events after number `seq`, in the order of storage. Unreadable events are omitted.
 
-        The events are read from an index that is eventually consistent, so the newest events can be missing. In this
-        case, call the method again.
+        The events are read from an index that is eventually consistent, so the newest events may be missing. If they
+        are, call the method again.
         """
         events: list[Event] = []
         unreadable: list[RunError] = []

@@ -33,7 +33,7 @@ WatcherChange = Inserted[Subscription] | Removed[Subscription] | Expired[Subscri
 
 POLL_S: Final = 0.1
 HANDOVER_TIMEOUT_S: Final = 30.0
-"""Maximum time in seconds for which the reader waits until the event loop has passed a batch of changes to the hub."""
+"""Maximum time in seconds that the reader waits for the event loop to pass a batch of changes to the hub."""
 
 
 class Feed:
@@ -117,7 +117,7 @@ class Feed:
         self._call_in_loop(self.hub.announce_statuses, [change.new for change in changes])
 
     def _call_in_loop(self, receive: Callable[[Any], None], values: list[Any]) -> None:
-        """Call `receive` with the changes `values` in the event loop, and wait until the call returns. The wait
+        """Call `receive` with the changes in `values` in the event loop, and wait until the call returns. The wait
         prevents the reader from getting far ahead of the event loop.
         """
         assert self._loop is not None, "the reader runs within the lifespan"

@@ -30,8 +30,8 @@ MAX_READ: Final = 1_000
 _READ_PAGE: Final = 100
 
 _SUPERSEDED_ERRORS = (ConditionFailedError, NotFoundError)
-"""Errors that a conditional write raises if the status change or a later one was already applied, or if the item was
-deleted.
+"""Errors that mean that a follow record need not be updated after a status change, because this change or a later one
+was already applied to the record, or the record was deleted.
 """
 
 _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
@@ -52,8 +52,8 @@ class Followers:
     # Follows.
 
     def follow(self, place: Place, user_id: str, *, expires: bool = False) -> None:
-        """Make a user follow a thread. By default, the follow record does not expire. If `expires` is True, which is
-        meant for a closed thread, the record expires after CLOSED_FOLLOW_SECONDS.
+        """Make a user follow a thread. By default, the follow record does not expire. If `expires` is True, the record
+        expires after CLOSED_FOLLOW_SECONDS. Pass True for a closed thread.
 
         If the user already follows the thread, nothing changes.
         """
@@ -89,7 +89,7 @@ class Followers:
         `event` is the event that reports the change. When a thread is opened, the users in `people` become followers,
         and all follow records become permanent. When a thread is closed, all follow records are set to expire after two
         weeks. The records are updated separately, because a thread can have more followers than a transaction can
-        write. A record to which a later status change was already applied stays unchanged.
+        update. A record to which a later status change was already applied stays unchanged.
         """
         opened = event.type is EventType.THREAD_OPENED
         if opened:

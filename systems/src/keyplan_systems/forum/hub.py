@@ -3,10 +3,10 @@ every event once, in the order of storage.
 
 The events of a thread are numbered 1, 2, 3, ... without gaps, in the order of storage. For each watching connection,
 the hub stores the number of the last event that was sent, and always sends the next one. Events from the stream are
-buffered by thread and number. The next event can be missing from the buffer because the stream delivered a later event
-first, the connection starts at a past event, or the client is slow. In this case, the hub reads the event from the
-event log. Therefore, the result does not depend on the order in which stream records arrive or on duplicate records.
-Stream records only report the newest event number, and make most reads of the event log unnecessary.
+buffered by thread and number. The next event may be missing from the buffer because the stream delivered a later event
+first, the connection starts at a past event, or the client is slow. The hub then reads the event from the event log.
+Therefore, the result does not depend on the order in which stream records arrive or on duplicate records. Stream
+records only report the newest event number, and make most reads of the event log unnecessary.
 
 All code in this module runs in one event loop. `Feed` passes changes to it from the thread that reads the stream.
 """
@@ -179,7 +179,7 @@ class Hub:
             self.leave(connection, place)
 
     def touch(self, connection: ClientConnection) -> None:
-        """Record that a message was sent or received on a connection, so that it does not count as idle."""
+        """Record that a message was sent or received on a connection, which resets its idle time."""
         connection.last_active_s = self._clock.monotonic()
 
     def sweep(self) -> int:

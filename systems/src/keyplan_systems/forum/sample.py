@@ -93,7 +93,7 @@ def _post_message(service: Service, user_id: str, text: str) -> None:
 
 
 def load_school(database: Database) -> None:
-    """Create those users, groups, items and permissions of the sample data that do not exist yet."""
+    """Create the users, groups, items and permissions of the sample data that do not exist yet."""
     with database.write() as session:
         if session.get(models.GroupRow, EVERYBODY) is not None:
             return

@@ -36,7 +36,7 @@ class ConflictError(ForumError):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """An attempt, submission or grade that the platform reports. It can have occurred long before the report."""
+    """An attempt, submission or grade that the platform reports. It may have occurred long before the report."""
 
     type: EventType
     at_ms: int

@@ -159,8 +159,8 @@ class Sockets:
             raise failures[0]
 
     async def _delete_stored_state(self, connection_id: str) -> None:
-        """Delete the stored state of a connection. If this fails, the state expires later and readers then
-        ignore it.
+        """Delete the stored state of a connection. If this fails, the state remains until it expires, and readers
+        ignore expired state.
         """
         try:
             await run_in_threadpool(self.service.connections.delete_connection, connection_id)
@@ -244,8 +244,8 @@ class Sockets:
 
 
 async def _authenticate(websocket: WebSocket, token: str | None) -> Principal:
-    """Return the user that the token identifies. If `token` is None, for example because a page of this server
-    connects, return the user of the browser session.
+    """Return the user that the token identifies. If `token` is None, return the user who is signed in to the browser
+    session. Pages of this server connect without a token.
 
     Raises `Problem` with status 401 if the token is invalid, or if no token is given and no user is signed in.
     """

@@ -208,7 +208,7 @@ def submit(attempt_id: str, body: Answers, caller: Caller, service: ServiceDepen
 
 @router.post("/attempts/{attempt_id}/abandon", tags=["attempts"])
 def abandon(attempt_id: str, caller: Caller, service: ServiceDependency) -> dict[str, Any]:
-    """Abandon an attempt."""
+    """Abandon an attempt in progress. It can then no longer be changed or submitted."""
     return _attempt(service.abandon(_user(caller), attempt_id))
 
 

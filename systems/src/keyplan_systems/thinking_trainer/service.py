@@ -27,7 +27,7 @@ from keyplan_systems.web.system import UnfinishedError
 MAX_CHART_PROFILES = 200
 THROTTLE_PAUSE_S = 2.0
 """Pause in seconds before a scenario is written again, if the previous write and all its retries were throttled. With
-one write capacity unit, writing a scenario takes about this time.
+one write capacity unit, writing a scenario takes about that long.
 """
 MAX_THROTTLE_PAUSES = 30
 
@@ -127,7 +127,9 @@ class Service:
         return self._write(self._grade(attempt, scenario, merged), attempt)
 
     def abandon(self, user_id: str, attempt_id: str) -> StoredAttempt:
-        """Abandon an attempt. Raises AttemptClosed unless the attempt is in progress."""
+        """Set the status of an attempt to `abandoned`. It can then no longer be changed or submitted. Raises
+        AttemptClosed unless the attempt is in progress.
+        """
         attempt = self.attempt(user_id, attempt_id)
         return self._write(attempts.abandon(attempt, self._now()), attempt)
 
@@ -173,7 +175,8 @@ class Service:
             raise ConcurrentChangeError(f"Attempt {read.attempt_id} was changed by another request") from error
 
     def abandon_inactive(self) -> int:
-        """Abandon all attempts that have been inactive for 24 hours, and return the number of abandoned attempts.
+        """Set the status of all attempts that have not changed for 24 hours to `abandoned`, and return the number of
+        these attempts.
 
         If an attempt is unreadable or cannot be abandoned, the other attempts are still abandoned, and an
         UnfinishedError with all errors is raised at the end. The next call tries the failed attempts again.

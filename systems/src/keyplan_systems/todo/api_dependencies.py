@@ -92,8 +92,8 @@ def version_of(seen_version: str | None) -> int | None:
 
 
 def answer_response(answer: Answer) -> Response:
-    """Return the HTTP response for an answer of the service. The response to a repeated request has the same bytes as
-    the first response.
+    """Return the HTTP response for an `Answer` object from the service. The response to a repeated request has the same
+    bytes as the first response.
     """
     add_log_field("replayed", answer.replayed)
     headers = {"Idempotency-Replayed": "true"} if answer.replayed else None

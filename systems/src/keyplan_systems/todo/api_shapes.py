@@ -93,7 +93,7 @@ class BulkStatus(BaseModel):
 
 
 class NewUser(BaseModel):
-    """The user to create for the caller. Omitted fields are copied from the token."""
+    """A request to create a user record for the caller. Omitted fields are copied from the token."""
 
     model_config = _example({"email": "ada@example.org", "name": "Ada"})
 
@@ -102,7 +102,7 @@ class NewUser(BaseModel):
 
 
 class UserChanges(BaseModel):
-    """Changes to the caller's user. Omitted fields stay unchanged."""
+    """Changes to the caller's user record. Omitted fields stay unchanged."""
 
     model_config = _example({"name": "Ada Lovelace"})
 

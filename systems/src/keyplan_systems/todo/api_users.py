@@ -40,7 +40,7 @@ ADMINISTRATORS = "administrators"
 
 
 def user_routes(service: Service) -> APIRouter:
-    """Return the routes for the caller's own user."""
+    """Return the routes with which callers read, create, change and delete their own user record."""
     router = api_router(prefix=PREFIX, tags=["users"])
 
     @router.post("/users", status_code=201, response_model=UserAnswer, summary="Create the caller's user")

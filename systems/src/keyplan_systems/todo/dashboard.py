@@ -68,7 +68,7 @@ class Figures:
     """
     weeks: list[date]
     categories: list[tuple[str, list[float]]]
-    """The most frequent categories, each with the number of tasks that were created in each week of `weeks`."""
+    """The most frequent categories, each with the number of tasks that were created in each of the weeks in `weeks`."""
 
 
 class Dashboard:

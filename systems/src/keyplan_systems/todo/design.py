@@ -86,7 +86,7 @@ def tasks_by_id(user_id: str, task_ids: UpTo100) -> ItemKey:
 
 @app.query(Task, consistent=True, after=TASK_WRITES, rate=Rate(average=20, peak=200), expected_items=25)
 def tasks_of_user(user_id: str) -> KeyCondition:
-    """Fetch all tasks of a user, oldest first, including every acknowledged write."""
+    """Fetch all tasks of a user, oldest first. The result reflects every acknowledged write."""
     return pk(user_id=user_id)
 
 
@@ -326,7 +326,7 @@ def user_is_leaving(user_id: str, since: datetime) -> ItemWrite:
 
 @app.delete(Task)
 def remove_task(user_id: str, task_id: str) -> ItemWrite:
-    """Delete a task of a user who is being deleted, unconditionally."""
+    """Unconditionally delete a task of a user who is being deleted."""
     return item(user_id=user_id, task_id=task_id)
 
 

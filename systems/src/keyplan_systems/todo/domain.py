@@ -18,7 +18,7 @@ from keyplan_systems.todo.refusals import InvalidError
 from keyplan_systems.web.idempotency import fingerprint as fingerprint  # noqa: PLC0414 - exported with the other rules of requests
 
 URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
-"""Priorities in order of urgency. The index sorts them alphabetically."""
+"""Priorities, most urgent first. In the index, priorities are sorted alphabetically instead."""
 
 MAX_RETENTION_DAYS = 36_500
 """Maximum number of days for which completed tasks can be kept. The limit of 100 years ensures that all expiry dates
@@ -59,12 +59,12 @@ def new_task_id(clock: Clock) -> str:
 
 
 def stored_email(address: str) -> str:
-    """Return the normalized form of an email address, in which addresses are stored and compared.
+    """Return the normalized form of an email address. Addresses are stored and compared in this form.
 
-    In this form, the address is in lower case, and an internationalized domain has only one spelling. The domain is
+    The normalized address is in lower case, and an internationalized domain has only one spelling. The domain is
     lowercased without case folding, because faß.example and fass.example are two different domains. Raises InvalidError
     if the address is invalid or its normalized form is too long. The normalized form can be longer than the address,
-    because some letters are converted to several.
+    because some letters are converted to several letters.
     """
     try:
         validated = validate_email(address.strip(), check_deliverability=False)

@@ -40,7 +40,9 @@ CONSUMER = "todo-lake"
 BATCH_RECORDS = 5_000
 """Maximum number of stream records per write to the lake."""
 SAFE_RETENTION_S = limits.STREAM_RETENTION_S - 3600.0
-"""Number of seconds after a read of a shard for which all unread records are certainly still in the stream."""
+"""Number of seconds without a read of a shard after which unread records may have been trimmed from the stream. Until
+then, all unread records are certainly in the stream.
+"""
 MAX_CLOCK_DIFFERENCE = timedelta(minutes=5)
 """Maximum time by which the local clock may be ahead of the service's clock. The service's clock determines the times
 of changes.
@@ -64,8 +66,8 @@ class _Reader:
     last_read_s: float
     """Time of the last read in Unix seconds.
 
-    If no position is stored for the shard, reading starts at the stream's oldest record. In this case, only the time of
-    the last read shows whether unread records may have been trimmed.
+    If no position is stored for the shard, reading starts at the stream's oldest record. The feed then needs this time
+    to determine whether unread records may have been trimmed.
     """
     ended: bool = False
 

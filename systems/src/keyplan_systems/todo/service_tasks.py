@@ -43,12 +43,12 @@ class Tasks:
         return task
 
     def read_several(self, user_id: str, task_ids: Sequence[str]) -> list[Task]:
-        """Return the existing tasks among the given IDs, in the order of the IDs."""
+        """Return the tasks with the given IDs, in the order of the IDs. Tasks that do not exist are omitted."""
         tasks = self._connection.run(design.tasks_by_id(user_id, list(task_ids)))
         return [task for task in tasks if task is not None]
 
     def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
-        """Create a task. If the caller's user does not exist, it is also created."""
+        """Create a task. If the caller does not have a user record yet, it is also created."""
         tried = False
 
         def make_plan() -> WritePlan:

@@ -58,9 +58,9 @@ class Users:
         self._connection, self._clock, self._idempotency = connection, clock, idempotency
 
     def current(self, person: Person) -> User:
-        """Return the caller's user. If it does not exist, it is created from the token.
+        """Return the caller's user record. If it does not exist, it is created from the token.
 
-        Raises RefusalError if the user cannot be created.
+        Raises RefusalError if the record cannot be created.
         """
         user = self._connection.run(design.user_by_id(person.user_id))
         if user is None:
@@ -70,7 +70,7 @@ class Users:
         return user
 
     def create(self, request: Request, person: Person, fields: Mapping[str, Any]) -> Answer:
-        """Create the caller's user. Fields that the request omits are copied from the token."""
+        """Create the caller's user record. Fields that the request omits are copied from the token."""
 
         def make_plan() -> WritePlan:
             if self._connection.run(design.user_by_id(person.user_id)) is not None:
@@ -81,10 +81,10 @@ class Users:
         return self._execute(request, make_plan)
 
     def change(self, request: Request, person: Person, changes: Mapping[str, Any], seen_version: int | None) -> Answer:
-        """Change the email address or name of the caller's user.
+        """Change the email address or name in the caller's user record.
 
-        If `seen_version` is given, the user is changed only if it still has this version. An address that the caller's
-        token verifies is reserved for the user. Any other address is stored as unverified and not reserved.
+        If `seen_version` is given, the record is changed only if it still has this version. An address that the
+        caller's token verifies is reserved for the user. Any other address is stored as unverified and not reserved.
         """
 
         def make_plan() -> WritePlan:

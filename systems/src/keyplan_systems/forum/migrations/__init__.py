@@ -32,7 +32,7 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 
 def config(connection: Connection) -> Config:
-    """Return an Alembic configuration with which commands use the given connection and its current transaction."""
+    """Return an Alembic configuration that makes commands use the given connection and its current transaction."""
     settings = Config()
     settings.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     settings.set_main_option("path_separator", "os")

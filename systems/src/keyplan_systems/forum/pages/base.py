@@ -43,7 +43,9 @@ class Reader:
     user_id: str
 
     def show(self, template: str, status: int = 200, /, **context: Any) -> Response:
-        """Render a page. Its header shows the number of unread notifications."""
+        """Render a page with the given template and HTTP status. The page header shows the number of unread
+        notifications.
+        """
         unread = self.service.followers.unread(self.user_id)
         counts: dict[str, Any] = {
             "unread": unread_text(len(unread)),
@@ -87,7 +89,7 @@ NOTES: Final[Mapping[str, str]] = {
     EventType.SUBMISSION: "Submitted an answer in attempt {attempt}",
     EventType.GRADE_UPDATED: "Answer of attempt {attempt} was graded again",
 }
-"""Text for each type of event in the timeline, except messages. `thread.js` has the same texts."""
+"""Text that the timeline shows for each type of event except messages. `thread.js` has the same texts."""
 
 
 def unread_text(count: int) -> str:

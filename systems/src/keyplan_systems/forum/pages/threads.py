@@ -79,7 +79,7 @@ def state(reader: CurrentThread) -> Response:
 
 @router.get(f"{_THREAD}/people")
 def people(reader: CurrentThread) -> Response:
-    """Return a JSON object that maps user IDs to names, for the users who occur in the thread's newest events."""
+    """Return a JSON object that maps user IDs to names, for the users who appear in the thread's newest events."""
     view = reader.view()
     events = reader.service.history(view.rights, EVENTS, None)
     return JSONResponse(names_of(reader.service.database, _users(events)))
@@ -164,8 +164,8 @@ def _page(
     error: ForumError | None = None,
     problem: str = "",
 ) -> Response:
-    """Return the thread's page. If `error` is given, the page contains the error message and the text that the user has
-    entered (`typed`).
+    """Return the thread's page. After a rejected form, `error` is the exception that determines the status code,
+    `problem` is the error message to show, and `typed` contains the submitted form values to show again.
     """
     view, place, service = reader.view(), place_of(reader.key), reader.service
     newest_seq = service.log.last_seq(place)  # read first, so that it never counts an event that is not shown
@@ -266,11 +266,11 @@ def _first_unread(events: list[Event], event_ids: set[str]) -> int:
 
 
 def _since(events: list[Event], newest_seq: int) -> int:
-    """Return the event number from which the page's script requests later events.
+    """Return the event number after which the page's script starts to request events.
 
-    This is the newest number `newest_seq`, unless one of the recent events is missing from the page. An event can be
-    missing because the history is eventually consistent, or because it was stored with a past time and belongs to an
-    older page.
+    If one of the recent events is missing from the page, the result is the number before the missing event. Otherwise,
+    it is `newest_seq`, the number of the newest event. An event may be missing because the history is eventually
+    consistent, or because the event was stored with a past time and belongs to an older page.
     """
     seqs = {event.seq for event in events}
     return next(

@@ -128,7 +128,7 @@ def participants_of(database: Database, user_id: str) -> tuple[NamedGroup, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """The help grants on a user's items, and the items and groups from which the user can choose to create further
+    """The help grants on a user's items, and the items and groups from which the user can choose when creating further
     grants.
     """
 

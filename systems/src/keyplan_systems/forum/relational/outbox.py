@@ -94,7 +94,7 @@ def delete_done_entries(database: Database, before_ms: int) -> int:
 
 
 def _write_all(transfer: _Transfer, write: Callable[[LogEntry], None]) -> bool:
-    """Transfer all pending outbox entries, page by page. Return False if the lease was lost."""
+    """Transfer all pending outbox entries, page by page. Return False if another process has acquired the lease."""
     last = 0
     while True:
         page = _page(transfer.database, last)
@@ -107,7 +107,9 @@ def _write_all(transfer: _Transfer, write: Callable[[LogEntry], None]) -> bool:
 
 
 def _write_one(transfer: _Transfer, write: Callable[[LogEntry], None], row_id: int, entry: LogEntry) -> bool:
-    """Transfer an outbox entry and mark it as done. Return False if the lease was lost."""
+    """Transfer an outbox entry and mark it as done, or record the error if `write` fails. Return False if another
+    process has acquired the lease.
+    """
     try:
         write(entry)
     except Exception as error:  # noqa: BLE001 - every exception of the log is reported, and raised at the end

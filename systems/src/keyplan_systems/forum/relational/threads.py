@@ -36,8 +36,8 @@ from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenIssuer
 
 @dataclass(frozen=True, slots=True)
 class ThreadView:
-    """A thread (or None if it has not been started), the user's rights in the thread, and a thread token that certifies
-    these rights.
+    """A thread (or None if it has not been started), the user's rights in it, and a thread token that certifies these
+    rights.
     """
 
     key: ThreadKey
@@ -143,7 +143,7 @@ def _locked_update(
     """Lock the thread's row, compute the change, and write it.
 
     The first element of the result is the stored thread, or None if nothing changed and the user may not read the
-    thread. The second element is False if a concurrent transaction has inserted the row, so that nothing was written.
+    thread. The second element is False if nothing was written because a concurrent transaction has inserted the row.
     """
     helpers = () if update.helper_group_id is None else (checked_id(update.helper_group_id, "helper_group_id"),)
     thread = locked_thread(session, key)

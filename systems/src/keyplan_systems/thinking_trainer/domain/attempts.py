@@ -280,7 +280,7 @@ def would_become_inactive(attempt: Attempt, now: datetime) -> bool:
 
 
 def require_open(attempt: Attempt, verb: str) -> None:
-    """Raise AttemptClosed unless the attempt is in progress. The error names the rejected action, `verb`."""
+    """Raise AttemptClosed unless the attempt is in progress. `verb` names the rejected action in the error message."""
     if attempt.status is not Status.IN_PROGRESS:
         raise AttemptClosed(attempt.attempt_id, attempt.status.value, verb)
 

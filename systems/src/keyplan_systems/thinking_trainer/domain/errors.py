@@ -8,7 +8,7 @@ TrainerError
 ├── ScenarioFileInvalid     a seed scenario violates the limits
 └── EvaluationFailed        the evaluation failed
     ├── EvaluationRefused       the model service permanently rejects this request
-    └── EvaluationUnavailable   the model service returned no usable reply; a later attempt may succeed
+    └── EvaluationUnavailable   the model service returned no usable reply; a retry may succeed
 """
 
 from __future__ import annotations

@@ -4,18 +4,18 @@ of completed attempts.
 A profile could be computed from a query for the ten newest attempts, but that query uses an index, which can lag. If
 two attempts are submitted concurrently, each handler could see its own attempt and miss the other, and no later event
 would correct this. The ledger is a single item of the table. It is read with strong consistency, and written only if it
-is unchanged since it was read. If the write of a handler fails for this reason, the handler reads the ledger again and
-finds the other attempt. In addition, a profile is computed from eighty small numbers, instead of reading ten attempts
-of up to 300,000 bytes each.
+is unchanged since it was read. If the write of a handler fails because the ledger has changed, the handler reads the
+ledger again and finds the other attempt. In addition, a profile is computed from eighty small numbers, instead of
+reading ten attempts of up to 300,000 bytes each.
 
 The ledger contains more attempts than the window of a profile, because attempts can arrive late. A late attempt changes
 the snapshots of all attempts that were submitted after it, so `snapshots` returns these snapshots again. Therefore the
 snapshots do not depend on the order of arrival, as long as no attempt arrives after more than `MAX_WINDOW_ATTEMPTS -
 WINDOW` newer ones.
 
-`with_attempt` accepts the attempts in any order. If an attempt is delivered again, it is recognized only while it is in
-the ledger. Therefore a consumer marks each attempt as counted in the same transaction, on the condition that it is not
-marked yet.
+Attempts can be added with `with_attempt` in any order. If an attempt is delivered again, it is recognized only while it
+is in the ledger. Therefore a consumer updates the ledger and marks the attempt as included in one transaction, on the
+condition that the attempt is not marked yet.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ newest of them.
 
 
 class Ledger(Record):
-    """The completed attempts of a user. `window` contains the newest attempts, sorted oldest first."""
+    """The completed attempts of a user. `window` contains the scores of the newest attempts, sorted oldest first."""
 
     user_id: UserId
     attempt_count: int = Field(default=0, ge=0)

@@ -31,8 +31,8 @@ class Record(BaseModel):
 
 
 def values_of(kind: type[Record], record: Record) -> dict[str, Any]:
-    """Return the values of those fields of `record` that the record type `kind` defines, by field name. `record` must
-    have all of these fields.
+    """Return the values of the fields that the record type `kind` defines, by field name. `record` is the record that
+    contains the values, and must have all of these fields.
     """
     return {name: getattr(record, name) for name in kind.model_fields}
 

@@ -77,7 +77,5 @@ class Scenario(Record):
 
 
 def difficulty_key(difficulty: Difficulty) -> str:
-    """Return the key by which a difficulty is sorted, such as `1#beginner`. Without the digit, advanced would come
-    first.
-    """
+    """Return the sort key of a difficulty, such as `1#beginner`. Without the digit, `advanced` would sort first."""
     return f"{_SORT_CODES[difficulty]}#{difficulty.value}"

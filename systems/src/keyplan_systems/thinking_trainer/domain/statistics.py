@@ -44,7 +44,9 @@ def deviation(scores: Sequence[int]) -> Decimal:
 
 
 def slope(scores: Sequence[int]) -> Fraction:
-    """Return the least-squares slope of the scores, which are oldest first, or 0 for fewer than two scores."""
+    """Return the least-squares slope of the scores, which must be sorted oldest first, or 0 for fewer than
+    two scores.
+    """
     n = len(scores)
     if n < 2:
         return Fraction(0)

@@ -10,8 +10,8 @@ from . import lexicon
 from .features import Features
 
 MIN_WORDS = 40
-"""Minimum number of words in a submission for checks that reward the absence of something, such as long sentences.
-Without this minimum, an almost empty submission would meet these checks.
+"""Minimum number of words that a submission needs to meet checks that reward the absence of something, such as long
+sentences. Without this minimum, an almost empty submission would meet these checks.
 """
 
 

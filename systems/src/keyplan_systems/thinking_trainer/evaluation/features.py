@@ -71,8 +71,8 @@ class Features:
 
     @cached_property
     def _lines(self) -> tuple[str, ...]:
-        """The words of each distinct sentence joined to one string, with spaces around each word. Phrases are searched
-        in these strings.
+        """The words of each distinct sentence, joined into one string with spaces around each word. Phrases are
+        searched in these strings.
         """
         return tuple(f" {' '.join(sentence)} " for sentence in self.sentences)
 

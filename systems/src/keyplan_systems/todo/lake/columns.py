@@ -145,8 +145,8 @@ def read(kind: str, image: str | None) -> dict[str, Any]:
 
 
 def expires_s(image: str | None) -> Decimal | None:
-    """Return the expiry time in an item's image in Unix seconds, or None if the item never expires or the time is
-    unreadable.
+    """Return the expiry time, in Unix seconds, that an item image contains. Return None if the item never expires or
+    the time is unreadable.
     """
     return None if image is None else number("expiration_timestamp", orjson.loads(image), [])
 

@@ -32,7 +32,7 @@ writer.
 
 _FULL_BYTES = 32 * 1024 * 1024
 _FULL_ROWS = 500_000
-"""Number of rows at which a file counts as large and is not merged with others. Merged files grow to about this
+"""Number of rows at which a file is considered large and is not merged with others. Merged files grow to about this
 size.
 """
 
@@ -50,7 +50,7 @@ class CompactionResult:
 
 @dataclass(frozen=True, slots=True)
 class VacuumResult:
-    """The result of vacuum: the number of removed versions, of removed data files, and of removed unfinished files."""
+    """The result of vacuum: the numbers of removed versions, data files and unfinished files."""
 
     versions: int
     files: int
@@ -139,7 +139,7 @@ class Housekeeper:
 
 
 def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
-    """Yield groups of small files, where each group is to be merged into one file.
+    """Yield groups of small files. Each group is to be merged into one file.
 
     The files of a group have the same date and are sorted by position.
     """

@@ -88,8 +88,8 @@ def current_state(fact: Fact, baselines: Sequence[Baseline]) -> CurrentState:
 
 
 def era_of(stream: str, sequence: str, at_us: int, baselines: Sequence[Baseline]) -> int:
-    """Return the era of an event: the number (starting at 1) of the latest full export that might not include the
-    event, or 0 if all exports include it.
+    """Return the era of an event: the number (starting at 1) of the latest full export that may not include the event,
+    or 0 if all exports include it.
     """
     later_eras = (
         number for number, baseline in enumerate(baselines, 1) if _is_after(stream, sequence, at_us, baseline)

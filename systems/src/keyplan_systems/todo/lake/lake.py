@@ -71,8 +71,8 @@ class Lake:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest version of the lake. It contains the list of data files and the version up to which the silver
-        layer is updated.
+        """The newest version of the lake. It contains the list of data files and the number of the latest version whose
+        events the silver layer includes.
         """
         return self._versions.latest()
 

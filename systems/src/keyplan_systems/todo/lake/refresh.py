@@ -183,8 +183,9 @@ class Refresher:
         )  # others belong to killed imports
 
     def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
-        """Return True if the export was already applied, or False if it is newer than the last applied export. Raises
-        StaleExportError otherwise.
+        """Return True if the export was already applied, or False if it is newer than the last applied export. If both
+        have the same time and the digest of the export is not computed yet, return False. Raises StaleExportError
+        otherwise.
         """
         if not base.baselines or base.baselines[-1].as_of_us < baseline.as_of_us:
             return False

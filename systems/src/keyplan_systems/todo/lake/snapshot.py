@@ -1,5 +1,5 @@
-"""The content of a version of the lake: its data files, its exports, and the version up to which the silver layer is
-updated.
+"""The content of a version of the lake: its data files, its exports, and the number of the latest version whose events
+the silver layer includes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Snapshot:
     generation: int = 0
     """Generation of the lake, which is part of the names of new files. Vacuum increments it."""
     folded: int = 0
-    """The latest version whose bronze files are completely merged into the silver layer."""
+    """Number of the latest version whose bronze files are completely merged into the silver layer."""
     baselines: tuple[Baseline, ...] = ()
     files: tuple[DataFile, ...] = ()
 

@@ -72,7 +72,7 @@ class Reader:
 
 
 def _unique_names(names: Iterable[str]) -> list[str]:
-    """Return the column names, with a number appended to each repeated name."""
+    """Return the column names. If a name is repeated, a number is appended to all its occurrences except the first."""
     unique: dict[str, None] = {}
     for name in names:
         numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))

@@ -88,7 +88,9 @@ def _engine(gold: tuple[tuple[str, Any], ...], memory_limit_mb: int) -> duckdb.D
 
 
 def is_missing_file(error: duckdb.Error) -> bool:
-    """Return True if the message shows that a query failed because vacuum removed a file that it was reading."""
+    """Return True if the error message shows that a query failed because vacuum removed a file that the query was
+    reading.
+    """
     text = str(error)
     return "FileNotFoundError" in text or "No such file" in text
 

@@ -27,7 +27,7 @@ TABLES = (
 
 
 def upgrade() -> None:
-    """Create the tables, and the only row of the table for the outbox lease."""
+    """Create the tables, and insert the only row of the outbox lease table."""
     _groups()
     _items()
     _permissions()
