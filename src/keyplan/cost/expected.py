@@ -348,7 +348,7 @@ def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
 
 
 def _share_written(plan: Plan, bound: BoundKey) -> float:
-    """Return the share of items in an index, among the items that a plan writes or deletes.
+    """Return the share of the items written or deleted by a plan that are in an index.
 
     A new item is in the index if the default values of its fields satisfy `only_if`. For example, few orders are open,
     but every order is open when it is created. For other items, the declared share of stored items applies.

@@ -37,7 +37,8 @@ ASSUMED = 20.0
 
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
-    """Return the share of an entity's items that are in an index: they have all key fields and satisfy `only_if`.
+    """Return the share of an entity's items that are in an index, that is, the items that have all of its key
+    fields and satisfy `only_if`.
 
     A field is assumed to be present if its share is not declared. Optional fields of one key are assumed to be present
     in the same items.

@@ -83,7 +83,9 @@ def _predict_range(exchange: Exchange, plan: Plan, model_table: ModelTable) -> P
 
 
 def _matching_entries(request: Request, plan: Plan, model_table: ModelTable) -> Sequence[Entry]:
-    """Return the items in a table or index that satisfy a request's key condition, in the order of the read."""
+    """Return the items in a table or index that satisfy a request's key condition, in the order in which the request
+    reads them.
+    """
     entries = model_table.entries(plan.index)
     if plan.key is not None:
         text, names = request["KeyConditionExpression"], request.get("ExpressionAttributeNames")

@@ -86,7 +86,7 @@ def _source(target: str) -> Path | None:
 
 def _run(target: str, path: Path) -> tuple[ModuleType, tuple[Refusal, ...], frozenset[str]]:
     """Run the statements of a module one by one, and return the module, the declarations that raised DesignError, and
-    the names that all skipped statements use.
+    every name that at least one skipped statement uses.
 
     `target` is the name or path of the module, and `path` is its source file.
     """

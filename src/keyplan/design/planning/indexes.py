@@ -244,11 +244,12 @@ def _missing_fields(
 def _default_entry_fields(
     bound_key: BoundKey, entity: EntitySpec, values: Mapping[str, Source], write: ItemWrite
 ) -> list[str]:
-    """Return the fields whose unknown values prevent an upsert from storing the index key of a new item.
+    """Return the fields that are needed to compute the index key of an item that an upsert creates, but whose values
+    are unknown.
 
-    Use this function only for an index key that the update does not set. The list is empty if the new item does not
-    belong in the index, considering the known values and the defaults of all other fields. `values` are the values
-    after the update.
+    Use this function only for an index key that the update itself does not set. The list is empty if the new item is
+    not in the index, given the known values and the defaults of the other fields. `values` are the field values after
+    the update.
     """
     created_values = {name: values.get(name, _default(entity, name)) for name in bound_key.depends_on}
     if holds(bound_key.only_if, created_values) is False or any(

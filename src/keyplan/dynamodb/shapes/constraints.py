@@ -39,7 +39,7 @@ from keyplan.errors import ValidationError
 
 
 def camel(name: str) -> str:
-    """Return the name of a member with a lowercase first letter, as messages show it."""
+    """Return the name of a member with a lowercase first letter, as it appears in messages."""
     return name[:1].lower() + name[1:]
 
 
@@ -49,7 +49,7 @@ _DEEPEST = 40  # deeper values are cut off; the service's limit is 32
 
 
 def display_value(shape: Shape, content: Any) -> str:
-    """Return a value as messages show it: null, or the rendered value in quotes."""
+    """Return a value as it appears in messages: null, or the rendered value in quotes."""
     return "null" if content is None else f"'{render(shape, content)}'"
 
 

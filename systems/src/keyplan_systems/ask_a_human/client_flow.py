@@ -34,7 +34,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class WaitRequest:
-    """A flow's request to wait for a number of seconds. A pause of 0 only requests the current time."""
+    """A flow's request to wait for a number of seconds. With a wait of 0, the flow only receives the current time."""
 
     seconds: float
 

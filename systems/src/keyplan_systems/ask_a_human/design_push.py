@@ -45,7 +45,7 @@ def add_device(device: Device) -> ItemWrite:
 
 @subscriptions.create(FingerprintOwner)
 def add_owner(owner: FingerprintOwner) -> ItemWrite:
-    """Store a device as the first device that used its fingerprint.
+    """Record a device as the first one with its fingerprint.
 
     Fails if the fingerprint already has a first device.
     """
@@ -60,7 +60,7 @@ def set_person(token_hash: str, person: str) -> ItemWrite:
 
 @transaction(rate=Rate(average=0.1, peak=5))
 def claim_fingerprint(owner: FingerprintOwner, token_hash: str, person: str) -> list[WriteCall[Any]]:
-    """Store a device as the first device that used its fingerprint, and assign a user to the device.
+    """Record a device as the first one with its fingerprint, and assign a user to the device.
 
     `person` is the ID of the user, which is the hash of the fingerprint.
     """

@@ -34,9 +34,9 @@ from keyplan.design.schema import Index
 def delimiter_in_value(subject: Subject) -> Iterator[Finding]:
     """Key value can contain its separator
 
-    Finds fields of key templates if a value of the field can contain the separator that follows the field in the
-    template. The severity is warning for text and advice for identifiers. The severity is error if another field
-    follows without a separator. All such fields are reported in one finding.
+    Finds fields in key templates whose values can contain the separator that follows them in the template. The severity
+    is warning for text and advice for identifiers. The severity is error if another field follows without a separator.
+    All such fields are reported in one finding.
 
     Why is this bad? With the template `CATEGORY#{category}#{task_id}`, a task in the category "a#b" would be returned
     by a query with `begins_with CATEGORY#a#`, and its key would be parsed as another category. keyplan therefore

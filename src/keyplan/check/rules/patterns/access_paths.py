@@ -392,8 +392,8 @@ def entity_never_used(subject: Subject) -> Iterator[Finding]:
     finds entities that no pattern reads, provided that a pattern reads at least one other entity of the table.
     Conditions, checks, returned items and consumers are treated as reads. A `create` pattern whose key can already
     exist is also treated as a read, because it keeps a value unique. If a table has a stream but no declared consumer,
-    its entities do not need a pattern that reads them. If a transaction replaces an entity's items with items of
-    another entity, the first entity is outdated and does not need a pattern that writes it.
+    its entities do not need a pattern that reads them. If a transaction replaces items of one entity with
+    items of another, the replaced entity is treated as obsolete and does not need a pattern that writes it.
 
     Why is this bad? Access patterns are the specification of a DynamoDB table. If a pattern is missing, a program
     cannot read or write data that it needs. A pattern that is added when the table is already in use can require a new

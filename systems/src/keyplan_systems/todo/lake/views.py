@@ -73,8 +73,8 @@ def connect(
 
 @lru_cache(maxsize=8)
 def _engine(gold: tuple[tuple[str, Any], ...], memory_limit_mb: int) -> duckdb.DuckDBPyConnection:
-    """Return an engine that defines the views. Each connection to the engine registers the files that its
-    views read.
+    """Return an in-memory DuckDB database in which the views are defined. The files that the views read
+    are registered on each connection to it.
     """
     engine = duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": f"{memory_limit_mb}MB"})
     engine.execute("SET GLOBAL TimeZone = 'UTC'")
