@@ -185,8 +185,8 @@ def messages(
 
 @router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
 def post(body: NewMessage, rights: Rights, service: ServiceDependency) -> dict[str, Any]:
-    """Store a message. If the request is a repetition with the same uuid, the message is not stored again, and the
-    response is the same as for the first request.
+    """Store a message. If a request with the same uuid is repeated, the message is not stored again, and the response
+    is the same.
     """
     return event_body(service.post(rights, str(body.uuid), body.text).event)
 

@@ -21,7 +21,8 @@ CONNECTION_SECONDS: Final = 2 * 3600
 SERVER_SECONDS: Final = 60
 """Time in seconds for which a process is considered alive after it has renewed its registration.
 
-After this time, users who are connected to the process are no longer listed as watching a thread.
+If the registration is not renewed within this time, the users who are connected to the process are no longer listed as
+watching a thread.
 """
 GRACE_SECONDS: Final = 3600
 """Time in seconds for which the item of a connection is kept after the connection's maximum lifetime.

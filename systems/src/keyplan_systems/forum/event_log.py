@@ -20,7 +20,7 @@ from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.web.request_context import omit_unreadable
 
 AHEAD_MS: Final = 60_000
-"""Maximum number of milliseconds by which the time of an event can be ahead of the current time."""
+"""Maximum number of milliseconds by which the time of an event may be later than the current time."""
 
 _RETRIES: Final = Retries(attempts=40, first_s=0.005, most_s=0.25)
 _LOCK_COUNT: Final = 64

@@ -30,8 +30,8 @@ MAX_READ: Final = 1_000
 _READ_PAGE: Final = 100
 
 _SUPERSEDED_ERRORS = (ConditionFailedError, NotFoundError)
-"""Errors that mean that a follow record need not be updated after a status change, because this change or a later one
-was already applied to the record, or the record was deleted.
+"""Errors of a write that applies a status change to a follow record. They mean that this change or a later one was
+already applied, or that the record was deleted.
 """
 
 _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")

@@ -133,8 +133,8 @@ def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None)
 def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, now_ms: int) -> bool:
     """Return True if the user may read the thread.
 
-    If `thread` is None, the thread has not been started. In this case, return True if the user may see that it has not
-    been started.
+    If `thread` is None, the thread has not been started. Return True in this case if the user may see that the thread
+    has not been started.
     """
     user_levels = levels(facts, user_id, key.item_id)
     if user_levels.view < View.CONTENT:

@@ -106,7 +106,7 @@ class StoredAttempt(Attempt, Entity):
     model_config = ConfigDict(json_schema_extra={"examples": ATTEMPTS})
 
     noted_at: Instant | None = None
-    """Time at which the attempt was included in the user's profile, or None before that."""
+    """Time at which the attempt was included in the user's profile, or None if it has not been included yet."""
     version: int = 0
 
     @model_validator(mode="before")

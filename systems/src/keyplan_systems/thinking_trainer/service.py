@@ -1,4 +1,6 @@
-"""The operations of users: beginning, saving, submitting and reading attempts, and reading scenarios and profiles."""
+"""The operations that users perform: beginning, saving, submitting and reading attempts, and reading scenarios and
+profiles.
+"""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def every_task_of_user(user_id: str) -> KeyCondition:
 
 @app.query(Task, index="GSI1", rate=Rate(average=1), expected_items=25)
 def tasks_by_status(user_id: str) -> KeyCondition:
-    """Fetch the tasks of a user, grouped by status in alphabetical order."""
+    """Fetch the tasks of a user, sorted alphabetically by status."""
     return pk(user_id=user_id)
 
 
@@ -135,7 +135,7 @@ def overdue_tasks(user_id: str, today: date) -> KeyCondition:
 
 @app.query(Task, index="GSI3", rate=Rate(average=1), expected_items=25)
 def tasks_by_priority(user_id: str) -> KeyCondition:
-    """Fetch the tasks of a user, grouped by priority in alphabetical order."""
+    """Fetch the tasks of a user, sorted alphabetically by priority."""
     return pk(user_id=user_id)
 
 
@@ -147,7 +147,7 @@ def tasks_with_priority(user_id: str, priority: Priority) -> KeyCondition:
 
 @app.query(Task, index="GSI4", rate=Rate(average=1), claims=FEW, expected_items=25)
 def tasks_by_category(user_id: str) -> KeyCondition:
-    """Fetch the tasks of a user, grouped by category in byte order."""
+    """Fetch the tasks of a user, sorted by category in byte order."""
     return pk(user_id=user_id)
 
 
@@ -171,7 +171,7 @@ def count_with_priority(user_id: str, priority: Priority) -> KeyCondition:
 
 @app.query(Task, rate=Rate(average=0.5), expected_items=5, expected_scanned=100)
 def search_of_user(user_id: str, text: str) -> KeyCondition:
-    """Search a user's tasks by title or description, case-sensitively, by reading all tasks of the user."""
+    """Search a user's tasks by title or description with a case-sensitive filter on all tasks of the user."""
     return pk(user_id=user_id).filter(F.title.contains(text) | F.description.contains(text))
 
 
@@ -267,7 +267,7 @@ def delete_task(user_id: str, task_id: str, seen: int) -> ItemWrite:
 
 @app.delete(Task, rate=Rate(average=1, peak=100))
 def delete_completed_task(user_id: str, task_id: str) -> ItemWrite:
-    """Delete a task in a bulk request if it is still completed."""
+    """Delete a task in a bulk request if the task is still completed."""
     return item(user_id=user_id, task_id=task_id).condition(F.status == Status.COMPLETED)
 
 

@@ -35,8 +35,8 @@ class Deletions:
     def run_once(self) -> int:
         """Complete all pending deletions, and return the number of deleted users.
 
-        Raises RunError if the table is unavailable. If the deletion of a user fails, the others are completed first,
-        and then the first error is raised.
+        Raises RunError if the table is unavailable. If the deletion of a user fails, the other deletions are completed
+        first, and then the first error is raised.
         """
         finished, errors = 0, list[Exception]()
         for deletion in self._connection.all(design.deletions()):

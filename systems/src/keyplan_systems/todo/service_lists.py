@@ -145,8 +145,8 @@ class Lists:
         return {"status": statuses, "priority": priorities}
 
     def _read(self, call: Call[Page[Task]], limit: int, cursor: str | None) -> Page[Task]:
-        """Return a page of the results of a call. Unreadable items are omitted, and the HTTP response reports their
-        number.
+        """Run a list query or scan, and return a page of its results. Unreadable items are omitted, and the HTTP
+        response reports their number.
         """
         return self._connection.run(call, limit=limit, cursor=cursor, unreadable=omit_unreadable)
 

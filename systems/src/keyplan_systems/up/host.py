@@ -99,7 +99,7 @@ class Host:
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         """Start the systems and then the workers.
 
-        The workers are stopped by the caller after the server has stopped, so that they also process the last writes.
+        The caller stops the workers after the server has stopped, so that they also process the last writes.
         """
         async with AsyncExitStack() as stack:
             for entry in self.hosted:

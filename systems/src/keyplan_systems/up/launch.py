@@ -92,10 +92,10 @@ class Settings:
     are signed with the key in the folder are accepted.
     """
     audience: str | None = None
-    """Audience that the issuer's tokens must have. Required if `issuer` is given, and otherwise None."""
+    """Audience that the issuer's tokens must have. Required if `issuer` is given. Otherwise, it must be None."""
     keys: str | None = None
-    """URL or file path of the JSON Web Key Set (JWKS) with the issuer's public keys. Required if `issuer` is given, and
-    otherwise None.
+    """URL or file path of the JSON Web Key Set (JWKS) with the issuer's public keys. Required if `issuer` is given.
+    Otherwise, it must be None.
     """
     client_id: str | None = None
     """ID of this server as a client of the issuer. It is used for sign-in to the web pages."""

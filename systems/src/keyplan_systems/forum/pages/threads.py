@@ -87,8 +87,8 @@ def people(reader: CurrentThread) -> Response:
 
 @router.post(f"{_THREAD}/messages")
 def write(reader: CurrentThread, form: Form) -> Response:
-    """Store a message and increment the thread's message count. If requested in the form, also change the status, so
-    that the other party is expected to respond.
+    """Store a message and increment the thread's message count. If requested in the form, also change the status to the
+    one in which the other party is expected to respond.
     """
     view = reader.view()
     try:
@@ -227,8 +227,8 @@ def _message(form: Mapping[str, str]) -> NewMessage:
 
 
 def _count_message(reader: ThreadReader, view: ThreadView, *, hand_over: bool) -> None:
-    """Increment the thread's message count. If `hand_over` is True, also change the status, so that the other party is
-    expected to respond.
+    """Increment the thread's message count. If `hand_over` is True, also change the status to the one in which the
+    other party is expected to respond.
 
     A thread that was closed concurrently stays closed.
     """

@@ -85,7 +85,7 @@ def readers_of(database: Database, clock: Clock, key: ThreadKey, users: Collecti
 
 
 def rights_in(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> ThreadRights:
-    """Return the user's rights in the thread, which a thread token can certify."""
+    """Return the user's rights in the thread, for which a thread token can be issued."""
     return ThreadRights(
         key=key,
         user_id=user_id,

@@ -275,7 +275,7 @@ def is_inactive(attempt: Attempt, now: datetime) -> bool:
 
 
 def would_become_inactive(attempt: Attempt, now: datetime) -> bool:
-    """Return True if the attempt could become inactive during its grading, so that the sweeper might abandon it."""
+    """Return True if the attempt could become inactive while it is graded. The sweeper might then abandon it."""
     return is_inactive(attempt, now + MAX_GRADING_TIME)
 
 

@@ -103,8 +103,8 @@ class Profile(Record):
 
 
 class ScoredAttempt(Record):
-    """The data of a completed attempt that is needed for a profile. It takes about 150 bytes, while an attempt takes up
-    to 300,000.
+    """The data of a completed attempt that is needed for a profile. It has about 150 bytes, while a whole attempt can
+    have up to 300,000 bytes.
     """
 
     attempt_id: AttemptId
@@ -134,7 +134,7 @@ def scored_attempt(attempt: Attempt) -> ScoredAttempt:
 
 
 def profile_of(user_id: str, window: Sequence[ScoredAttempt], attempt_count: int) -> Profile:
-    """Return a user's profile, computed from `window`, which contains the user's ten newest attempts or fewer, oldest
+    """Return a user's profile, computed from `window`, which contains up to ten of the user's newest attempts, oldest
     first.
 
     `attempt_count` is the total number of attempts that the user has completed, including older ones.
@@ -168,7 +168,9 @@ def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
 
 
 def trend(scores: Sequence[int]) -> Trend:
-    """Return the trend of the scores, which are sorted oldest first. With fewer than three scores, it is stable."""
+    """Return the trend of the scores, which must be sorted oldest first. With fewer than three scores, the trend is
+    stable.
+    """
     if len(scores) < MIN_SCORES_FOR_TREND:
         return Trend.STABLE
     steepness = slope(scores)

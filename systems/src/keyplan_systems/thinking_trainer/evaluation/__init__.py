@@ -1,1 +1,1 @@
-"""Evaluators of answers: a fixed rubric by default, or optionally a model on Amazon Bedrock."""
+"""Evaluators that grade answers: a fixed rubric by default, or optionally a model on Amazon Bedrock."""

@@ -107,7 +107,7 @@ def _text(reply: Mapping[str, Any]) -> str:
 
 
 def _raise_if_permanent(error: ClientError | ConnectionError | HTTPClientError, model_id: str) -> None:
-    """Raise EvaluationRefused if the error is permanent, so that a repeated request would also fail."""
+    """Raise EvaluationRefused if the error is permanent, which means that a repeated request would also fail."""
     if not isinstance(error, ClientError):
         return
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)

@@ -1,6 +1,6 @@
 """Measurements of a submission: its words, distinct sentences, numbers, and overlap with the task.
 
-A repeated sentence counts only once. Two words count as the same word if their first six letters agree, which
+A repeated sentence is counted only once. Two words are treated as the same word if their first six letters agree, which
 approximates stemming.
 """
 
@@ -99,7 +99,7 @@ class Features:
 
     @cached_property
     def figure_count(self) -> int:
-        """The number of different numbers that are written in digits in the answers, such as 12."""
+        """The count of distinct numbers that the answers contain in digits, such as 12."""
         return len(set(figures_of(self.text)))
 
     @cached_property

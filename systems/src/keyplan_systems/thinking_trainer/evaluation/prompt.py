@@ -43,7 +43,9 @@ SYSTEM_PROMPT = "\n".join(
 
 
 def converse_request(model_id: str, submission: Submission, previous_error: str = "") -> dict[str, Any]:
-    """Return the arguments of one Converse call. `previous_error` is the reason why the previous reply was unusable."""
+    """Return the arguments of one Converse call. `previous_error` is the reason why the previous reply was unusable, or
+    an empty string for the first request.
+    """
     blocks = [{"text": json.dumps(_submission(submission), ensure_ascii=False, indent=1)}]
     if previous_error:
         blocks.append(

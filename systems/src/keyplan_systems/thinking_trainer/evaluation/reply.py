@@ -56,7 +56,7 @@ class _Dimension(BaseModel):
 
 
 class _Reply(BaseModel):
-    """A complete reply of the model. Additional fields, such as an overall score, are ignored."""
+    """A complete reply from the model. Additional fields, such as an overall score, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -53,7 +53,7 @@ class CommandResult:
 
 
 ERRORS: tuple[type[Exception], ...] = (CommandError, ExportError, KeyplanError, OSError)
-"""Exceptions that an action can be expected to raise. Their messages are shown to users."""
+"""Exceptions that actions are expected to raise. Their messages are shown to users."""
 
 
 def query(arguments: CommandArguments) -> CommandResult:

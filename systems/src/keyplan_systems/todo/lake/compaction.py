@@ -139,7 +139,7 @@ class Housekeeper:
 
 
 def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
-    """Yield groups of small files. Each group is to be merged into one file.
+    """Yield groups of small files to merge. Each group is replaced with one file.
 
     The files of a group have the same date and are sorted by position.
     """

@@ -129,8 +129,8 @@ def _event_fact(row: Mapping[str, Any], baselines: Sequence[Baseline]) -> Fact:
 
 
 def _is_after(stream: str, sequence: str, at_us: int, baseline: Baseline) -> bool:
-    """Return False if the export certainly includes the event, and True otherwise. Times are compared with a precision
-    of one second.
+    """Return False if the export certainly includes the event. Otherwise, return True, because the event may have
+    happened after the export. Times are compared with a precision of one second.
     """
     if baseline.position:
         return position_of(stream, sequence) > baseline.position

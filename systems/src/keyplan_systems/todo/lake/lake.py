@@ -108,8 +108,8 @@ class Lake:
         return self._reader.query(sql, parameters)
 
     def report(self, name: str, **parameters: Any) -> Any:
-        """Run one of the reports in `reports` and return the result as an Arrow table. Raises QueryError if the name or
-        a parameter is unknown.
+        """Run one of the reports in the module `reports`, and return the result as an Arrow table. Raises QueryError if
+        the name or a parameter is unknown.
         """
         if name not in REPORTS:
             raise QueryError(f"unknown report {name}; available: {', '.join(REPORTS)}")

@@ -259,13 +259,13 @@ def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
 
 
 def _same_silver(base: Snapshot, newest: Snapshot) -> bool:
-    """Return True if both versions have the same silver layer, so that a result computed from `base` is still valid."""
+    """Return True if both versions have the same silver layer. A result computed from `base` is then still valid."""
     return _same_baselines(base, newest) and base.folded == newest.folded and _silver(base) == _silver(newest)
 
 
 def _same_history(base: Snapshot, newest: Snapshot) -> bool:
-    """Return True if `newest` has the same exports as `base` and the same bronze files up to the version of `base`. In
-    this case, a result computed from all events in `base` is still valid.
+    """Return True if `newest` has the same exports as `base` and the same bronze files up to the version of `base`. A
+    result computed from all events in `base` is then still valid.
     """
     earlier_paths = {file.path for file in newest.files_of("bronze") if file.added <= base.version}
     return _same_baselines(base, newest) and earlier_paths == {file.path for file in base.files_of("bronze")}
