@@ -173,7 +173,7 @@ def test_the_console_runs_alone_against_an_endpoint(
     ("arguments", "message"),
     [
         (["--db", "a.db", "--aws", "eu-west-1"], "give one of --db, --endpoint and --aws"),
-        (["--db", ":memory:", "--host", "0.0.0.0"], "choose a token and pass it in KEYPLAN_CONSOLE_TOKEN"),
+        (["--db", ":memory:", "--host", "0.0.0.0"], "set a token in KEYPLAN_CONSOLE_TOKEN"),
         (["--endpoint", "ftp://x"], "is not supported"),
         (["no_such_design"], "no_such_design"),
         (["--against", "examples/tasks.py"], "--against needs a design"),

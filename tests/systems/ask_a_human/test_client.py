@@ -311,5 +311,5 @@ def test_keys_of_different_clients_differ(server: tuple[str, Stage], stub: Stub)
 
 def test_zero_attempts_raise_value_error() -> None:
     client = AgentClient("http://unused.example", "agent", retries=Retries(attempts=0))
-    with client, pytest.raises(ValueError, match="0 attempts"):
+    with client, pytest.raises(ValueError, match="at least 1, not 0"):
         client.get("q-1")

@@ -143,7 +143,7 @@ def test_a_sample_of_the_first_page_only_would_fail_the_same_test() -> None:
 
 
 def test_a_sample_cannot_have_a_negative_size() -> None:
-    with pytest.raises(ValueError, match="-1 entries"):
+    with pytest.raises(ValueError, match="at least 0, not -1"):
         Reservoir[int](-1, random.Random(0))
 
 

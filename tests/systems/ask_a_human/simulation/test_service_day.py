@@ -71,8 +71,8 @@ def test_the_final_comparison_detects_records_boards_and_ranks_that_differ(stale
     auditor = _audited()
     findings = list(FinalAudit(stale, auditor, {}, START_MS + HOUR_MS).findings())
     assert len(findings) == 1 + 3 * 2
-    assert findings[0].startswith("ada has")
-    assert any("gets" in finding for finding in findings)
+    assert findings[0].startswith("ada: expected")
+    assert any("expected rank" in finding for finding in findings)
 
 
 def _audited() -> Auditor:

@@ -121,7 +121,7 @@ def test_a_file_of_the_older_form_is_upgraded(tmp_path: Path) -> None:
         (b'"\xff"', "late-ferry.json: not JSON in UTF-8"),
         (b"[]", "late-ferry.json: a scenario must be a JSON object"),
         (b'{"schemaVersion": "7"}', "late-ferry.json: scenario of version '7'"),
-        (b'{"schemaVersion": "1.0"}', "late-ferry.json: scenario is not in the form"),
+        (b'{"schemaVersion": "1.0"}', "late-ferry.json: scenario is not valid for its version"),
     ],
 )
 def test_a_file_without_a_scenario_is_rejected_by_name(tmp_path: Path, content: bytes, complaint: str) -> None:
