@@ -4,7 +4,7 @@ A fenced block with a title is a file: ```python title="tools.py". A block with 
 appended to the file. In a block with the title "tools.py (changed)", definitions replace those with the same name, and
 new definitions are appended. A console block is a transcript: lines that start with a dollar sign are run, and the
 lines after them must equal the output. A line of three dots matches any lines, and three dots within a line match any
-text. A command that ends in & runs until the end of the page.
+text. A command that ends in & runs until `kill %1`, which prints the command's last line, or until the end of the page.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ _HOME = "/home/ada/tools"
 _PORT = "8000"
 """The port in transcripts. Commands run with a free port instead."""
 _GRACE_S = 240.0
+_KILL = re.compile(r"kill %(?P<number>\d+)")
 _PROGRESS = re.compile(r"keyplan verify: (loading|running) .*, [\d,]+ of [\d,]+")
 """A progress line, which commands print only on slow machines."""
 
@@ -126,6 +127,7 @@ class Shell:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder, self._stack = folder, stack
+        self._jobs: list[subprocess.Popen[str]] = []
         self._port = str(_free_port())
         scripts = str(Path(sys.executable).parent)
         inherited = {
@@ -148,6 +150,10 @@ class Shell:
         command = self._with_real_port(step.command)
         if command.endswith(" &"):
             return self._normalized(self._start(command.removesuffix(" &"), step.expected_output.count("\n") + 1))
+        if (job := _KILL.fullmatch(command)) is not None:
+            # The lines before the last line were printed earlier, or could have been.
+            output = _stop(self._jobs[int(job["number"]) - 1], signal.SIGTERM)
+            return self._normalized("".join(output.splitlines()[-1:]))
         result = subprocess.run(  # noqa: S602 - a transcript is what a reader types into a shell
             command, shell=True, cwd=self._folder, env=self._environment, text=True, timeout=_GRACE_S, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -159,7 +165,8 @@ class Shell:
             shlex.split(command), cwd=self._folder, env=self._environment, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        self._stack.callback(_stop, process)
+        self._jobs.append(process)
+        self._stack.callback(_stop, process, signal.SIGINT)
         assert process.stdout is not None, "it was asked for"
         return "".join(process.stdout.readline() for _ in range(lines))
 
@@ -184,10 +191,11 @@ def _free_port() -> int:
     raise OSError("no port is free")
 
 
-def _stop(process: subprocess.Popen[str]) -> None:
-    process.send_signal(signal.SIGINT)
+def _stop(process: subprocess.Popen[str], number: signal.Signals) -> str:
+    """Send a signal to a process, wait until it ends, and return the rest of its output."""
+    process.send_signal(number)  # does nothing if the process has ended
     try:
-        process.communicate(timeout=_GRACE_S)
+        return process.communicate(timeout=_GRACE_S)[0]
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
