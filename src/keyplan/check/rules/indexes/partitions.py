@@ -100,7 +100,9 @@ def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
     are throttled, so are writes to the table.
 
     Fix: shard the key (`FEED#{post_id:shard(8)}`, read with `every_shard()`), start the key with a field that has many
-    values (such as the tenant or the day), or make the index sparse.
+    values (such as the tenant or the day), or make the index sparse. If the load of each key is low, declare `rate=`
+    for the patterns that write and read the index: with a rate for a write, only a key that uses more than half of a
+    partition's throughput is reported.
 
     Source: developer guide, "Best practices for designing and using partition keys effectively".
     """
