@@ -222,6 +222,54 @@ def test_steps_of_a_transaction_never_increment_the_same_item() -> None:
     assert (pattern.verdict, pattern.calls) == ("OK", 10)
 
 
+cards = Table("cards", pk="PK", sk="SK")
+Slot = Annotated[int, Field(ge=1, le=4)]
+
+
+@cards.entity(key=key("MEMBER#{member}", "MEMBER"), volume=Volume(count=50))
+class Member(Entity):
+    member: str
+
+
+@cards.entity(key=key("MEMBER#{member}", "CARD#{slot}"), volume=Volume(count=100))
+class Card(Entity):
+    member: str
+    slot: Slot
+
+
+@cards.check(Member)
+def is_member(member: str) -> ItemWrite:
+    return item(member=member)
+
+
+@cards.create(Card)
+def add_card(card: Card) -> ItemWrite:
+    return item(card)
+
+
+@cards.check(Card, exists="must_not")
+def is_free(member: str, slot: Slot) -> ItemWrite:
+    return item(member=member, slot=slot)
+
+
+@transaction()
+def issue(card: Card) -> list[WriteCall[None] | WriteCall[Card]]:
+    return [is_member(card.member), add_card(card)]
+
+
+@transaction()
+def find_free(member: str, slot: Slot) -> list[WriteCall[None]]:
+    return [is_member(member), is_free(member, slot)]
+
+
+@pytest.mark.parametrize("seed", range(examples(3)))
+def test_steps_of_a_transaction_that_require_a_free_key_get_one_with_values_of_other_steps(seed: int) -> None:
+    report = verify(Design("cards", (cards,), (issue, find_free)), seed=seed)
+    for name in ("issue", "find_free"):
+        pattern = result(report, name)
+        assert (pattern.verdict, pattern.calls, pattern.problems) == ("OK", 10, ()), name
+
+
 def test_a_batch_has_the_declared_length() -> None:
     notes = Table("notes", pk="id")
 

@@ -233,9 +233,12 @@ class ArgumentGenerator:
     def _can_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
         """Return True if an attempt to put an item can succeed.
 
-        If an item with the same key is stored and does not satisfy the pattern's condition, this method tries to change
-        the stored item. It returns False if this is not possible.
+        A `create` pattern without `replace_if` requires that no item with the same key is stored. For other patterns,
+        if the stored item does not satisfy the pattern's condition, this method tries to change it. It returns False if
+        this is not possible.
         """
+        if pattern.plan.exists == "must_not" and pattern.plan.replaceable is None:
+            return not self._stored_entities.exists(pattern.plan.entity, item)
         stored = self._stored_entities.at(pattern.plan.entity, item)
         return stored is None or self._targets.satisfy_condition(pattern.plan, stored, arguments)
 

@@ -217,8 +217,8 @@ class WriteTargets:
     def choose(self, plan: Plan, known_values: Known) -> Entity | None:
         """Return an item for a write, and mark it as used in this call. Return None if no item is suitable.
 
-        If the write creates an item, return a new item that is not stored. Otherwise, return a stored item with the
-        values in `known_values` or, if none exists, a new item with these values.
+        If the item must not exist, return a new item with the values in `known_values`, which is not stored. Otherwise,
+        return a stored item with these values or, if none exists, a new item with these values.
         """
         entity = self._choose(plan, known_values)
         return entity if entity is not None and self.mark_used(plan.entity, entity) else None
@@ -226,7 +226,7 @@ class WriteTargets:
     def _choose(self, plan: Plan, known_values: Known) -> Entity | None:
         spec = plan.entity
         if plan.exists == "must_not":
-            return self._entity_generators[spec].make()
+            return self._new_item(spec, dict(known_values))
         now_s = int(self._value_generator.now_s)
         candidates = self._stored_entities.all(spec)
         if known_values:
@@ -244,11 +244,17 @@ class WriteTargets:
         """Store a new item with these field values, and return it. Return None if the item is invalid, or if an item
         with the same key exists.
         """
-        entity = _copy_with(spec, self._entity_generators[spec].make(), fields)
-        if entity is None or self._stored_entities.exists(spec, entity):
-            return None
-        self._add(spec, entity)
+        entity = self._new_item(spec, fields)
+        if entity is not None:
+            self._add(spec, entity)
         return entity
+
+    def _new_item(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
+        """Return a new item with these field values, which is not stored. Return None if the item is invalid, or if an
+        item with the same key exists.
+        """
+        entity = _copy_with(spec, self._entity_generators[spec].make(), fields)
+        return None if entity is None or self._stored_entities.exists(spec, entity) else entity
 
     def _unused_sample(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
         """Return a random sample of the entity objects that are not yet used in the call."""
