@@ -11,13 +11,14 @@ import types
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from difflib import get_close_matches
 from enum import Enum
-from typing import Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Generic, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
 from uuid import UUID
 
 from pydantic import BaseModel
 
-from keyplan.design.errors import refuse
+from keyplan.design.errors import DesignError, calling_place, refuse
 from keyplan.design.fields.annotations import annotation_with_limits, without_none, without_unset
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ class Param:
     def __getattr__(self, name: str) -> Param:
         if name.startswith("_"):
             raise AttributeError(name)
+        _check_attribute(self, name)
         return Param(self._name, self._annotation, (*self._path, name))
 
     def _refuse(self, verb: str, fix: str) -> NoReturn:
@@ -182,6 +184,82 @@ def _declared_annotation(source: Source) -> Any:
     return annotation
 
 
+def attribute_of(source: Source, name: str) -> Source:
+    """Return an attribute of a parameter or constant.
+
+    The annotated class of a parameter may not have the attribute, because the values can be instances of a subclass or
+    elements of an annotated list. Only the bodies of patterns are checked for such attributes.
+    """
+    if not isinstance(source, Param):
+        return getattr(source, name)
+    return Param(source._name, source._annotation, (*source._path, name))
+
+
+def _check_attribute(param: Param, name: str) -> None:
+    """Raise DesignError, at the line that reads an attribute of a parameter, if the annotated class cannot have it."""
+    kind, _ = without_none(annotation_of(param))
+    if not isinstance(kind, type) or _may_have(kind, name):
+        return
+    fields = _field_names(kind)
+    similar_names = get_close_matches(name, fields, n=3)
+    if similar_names:
+        fix = f"use {' or '.join(f'{param!r}.{similar_name}' for similar_name in similar_names)}"
+    else:
+        fix = f"use one of its fields: {', '.join(fields)}"
+    problem = f"the pattern reads {param!r}.{name}, but {kind.__name__} has no field {name}"
+    raise DesignError(problem, place=calling_place(), fix=fix, code="KP201")
+
+
+def _may_have(kind: type, name: str) -> bool:
+    """Return False if no instance of a class, or of its current subclasses, has an attribute.
+
+    Methods, properties and class attributes are attributes too. Return True if the attributes are not known.
+    """
+    fields = _field_names(kind)
+    if not fields or name in fields or hasattr(kind, name):
+        return True
+    subclasses: list[type] = kind.__subclasses__()
+    return any(_may_have(subclass, name) for subclass in subclasses)
+
+
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Return the field names of a pydantic model or a dataclass. Return () for other classes, and if an instance can
+    have an attribute that is neither a field nor an attribute of its class.
+    """
+    root = BaseModel if issubclass(kind, BaseModel) else object
+    is_frozen = root is object and getattr(getattr(kind, "__dataclass_params__", None), "frozen", False)
+    overrides = [name for name in _ATTRIBUTE_ACCESS if getattr(kind, name, None) is not getattr(root, name, None)]
+    if overrides != (["__setattr__"] if is_frozen else []):  # a frozen dataclass has a generated __setattr__
+        return ()
+    config = getattr(kind, "model_config" if root is BaseModel else "__pydantic_config__", {})
+    if config.get("extra") == "allow":
+        return ()
+    if root is BaseModel:
+        return tuple(getattr(kind, "model_fields"))  # noqa: B009 - not every class has it
+    return _dataclass_fields(kind)
+
+
+_ATTRIBUTE_ACCESS = ("__getattr__", "__getattribute__", "__setattr__")
+"""Methods that can add attributes to the instances of a class that defines them."""
+
+
+def _dataclass_fields(kind: type) -> tuple[str, ...]:
+    """Return the field names of a dataclass without methods. Return () for other classes, because a method can set
+    other attributes.
+    """
+    fields: list[str] = []
+    for base in kind.__mro__:
+        if base in {object, Generic}:
+            continue
+        names = vars(base)
+        if "__dataclass_fields__" not in names or "__post_init__" in names or not names["__dataclass_params__"].init:
+            return ()
+        fields += [name for name in names["__dataclass_fields__"] if name not in fields]
+        if any(name not in fields and not name.startswith("__") for name in names):
+            return ()
+    return tuple(fields)
+
+
 def is_never_none(source: Source) -> bool:
     """Return True if a parameter's annotation excludes None and empty sets, so its value is always stored."""
     return _is_always_stored(annotation_of(source))
@@ -229,5 +307,5 @@ def substitute(source: Source, step_sources: Mapping[str, Source]) -> Source:
     outer = step_sources[source._name]
     inner = outer.values if isinstance(outer, Each) else outer
     for part in source._path:
-        inner = getattr(inner, part)
+        inner = attribute_of(inner, part)
     return Each(inner) if isinstance(outer, Each) else inner

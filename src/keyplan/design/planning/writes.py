@@ -14,7 +14,7 @@ from keyplan.design.errors import DesignError, Fault, Place
 from keyplan.design.fields.annotations import without_none
 from keyplan.design.fields.stored import amount_validator, validator
 from keyplan.design.keys.entity_keys import unknown_field_error
-from keyplan.design.parameters import WRITE_TIME, Each, EveryShard, Param, Source, annotation_of
+from keyplan.design.parameters import WRITE_TIME, Each, EveryShard, Param, Source, annotation_of, attribute_of
 from keyplan.design.planning.indexes import index_effects, patch_faults
 from keyplan.design.planning.plan import KeySelection, PatternDeclaration, Plan, SortCondition, key_value
 from keyplan.design.planning.queries import plan_walk
@@ -145,7 +145,7 @@ def _check_item(pattern: PatternDeclaration, item: Source, *, is_batch: bool) ->
 
 
 def _version_of(item: Source, entity: EntitySpec) -> Source:
-    return getattr(item, entity.version) if entity.version is not None else None
+    return attribute_of(item, entity.version) if entity.version is not None else None
 
 
 def plan_delete(pattern: PatternDeclaration, write: ItemWrite, draft: Plan) -> Plan:

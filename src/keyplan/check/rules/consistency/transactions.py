@@ -18,7 +18,7 @@ from keyplan.design.declaring.transactions import Transaction, TransactionStep
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys.entity_keys import BoundKey, BoundKeyAttribute
 from keyplan.design.keys.placeholders import Text
-from keyplan.design.parameters import Each, Param, Source, annotation_of, substitute
+from keyplan.design.parameters import Each, Param, Source, annotation_of, attribute_of, substitute
 from keyplan.design.planning.plan import Plan
 
 
@@ -360,7 +360,7 @@ def key_sources(plan: Plan) -> dict[str, Source]:
     Parameters are those of the pattern, not of a transaction that contains it.
     """
     if plan.operation == "PutItem" and isinstance(plan.item, Param):
-        return {name: getattr(plan.item, name) for name in plan.entity.fields}
+        return {name: attribute_of(plan.item, name) for name in plan.entity.fields}
     if plan.key is None:
         return {}
     sources: dict[str, Source] = {}
