@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import pytest
+from pydantic import StringConstraints
 from tests.client import board
 from tests.client.board import Profile, Task, TaskId, UserId
 from tests.client.conftest import NOW
@@ -197,6 +198,31 @@ def test_a_unique_number_is_moved_by_additions_and_subtractions() -> None:
         db.run(sit(Guest(guest="d", seat=3)))
         with pytest.raises(UniqueTakenError, match="seat=4"):
             db.run(right("d", 1))
+
+
+@pytest.mark.parametrize("argument", ["ann@x.org", "ANN@x.org"])
+def test_an_update_claims_the_value_that_validation_returns(argument: str) -> None:
+    accounts = Table("accounts", pk="id")
+
+    @accounts.entity(unique=["email"])
+    class Account(Entity):
+        id: str
+        email: Annotated[str, StringConstraints(to_lower=True)]
+
+    @accounts.create(Account)
+    def sign_up(account: Account) -> ItemWrite:
+        return item(account)
+
+    @accounts.update(Account)
+    def change(id: str, email: str) -> ItemWrite:
+        return item(id=id).set(email=email)
+
+    with keyplan.connect(":memory:") as db:
+        db.run(sign_up(Account(id="1", email="ann@x.org")))
+        db.run(sign_up(Account(id="2", email="bob@x.org")))
+        with pytest.raises(UniqueTakenError, match=r"email='ann@x\.org'"):
+            db.run(change("2", argument))
+        assert db.run(change("1", argument)).email == "ann@x.org"
 
 
 @pytest.mark.parametrize(("kind", "value"), [(UUID, UUID(int=7)), (int, -7), (date, date(2026, 5, 4))])

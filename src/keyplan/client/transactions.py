@@ -30,7 +30,7 @@ from keyplan.client.requests import CANCELLED, Context, Program, Request, Wait, 
 from keyplan.design.arguments import shorten
 from keyplan.design.declaring.patterns import WriteCall
 from keyplan.design.entities import OWNER, BoundUnique, EntitySpec
-from keyplan.design.fields.stored import decode_value, is_stored_as_absent
+from keyplan.design.fields.stored import StoredField, decode_value, is_stored_as_absent, validator
 from keyplan.design.planning.plan import Plan
 from keyplan.design.requests.build import ACTIONS, write_request
 from keyplan.design.requests.items import Item, key_attribute_maker
@@ -168,13 +168,19 @@ def _values_after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | 
     after.update({name: reader(source)(arguments) for part in plan.key.values for name, source in part.sources.items()})
     for action in plan.actions:
         name, value = action.path.field, reader(action.source)(arguments)
-        if len(action.path.parts) == 1 and action.name in {"set", "remove"}:
-            after[name] = None if action.name == "remove" or is_stored_as_absent(value) else value
-        elif action.name == "set_if_missing" and after.get(name) is None:
-            after[name] = value
+        if len(action.path.parts) == 1 and action.name in {"set", "set_if_missing"}:
+            if action.name == "set" or after.get(name) is None:
+                after[name] = None if is_stored_as_absent(value) else _validated(plan.entity.fields[name], value)
+        elif len(action.path.parts) == 1 and action.name == "remove":
+            after[name] = None
         elif action.name == "add" and len(action.path.parts) == 1:
             after[name] = (after.get(name) or 0) + (-value if action.negative else value)
     return after
+
+
+def _validated(field: StoredField, value: Any) -> Any:
+    """Return the value that an update stores. Validation can change an argument, for example to lower case."""
+    return value if field.write_time is not None else validator(field)(value)
 
 
 def _expiry(plan: Plan, members: Request, arguments: Arguments, old: Item | None) -> Any:

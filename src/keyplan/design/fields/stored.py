@@ -485,6 +485,7 @@ def plain_decoder(field: StoredField) -> Callable[[Any], Any] | None:
 
 
 @lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def validator(field: StoredField) -> Callable[[Any], Any]:
     """Return a function that validates a value as the field's model would. The returned function raises ValueError for
     an invalid value.
