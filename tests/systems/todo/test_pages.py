@@ -164,7 +164,7 @@ def test_changes_made_offline_are_sent_once_when_the_server_responds(windows: Wi
     window.context.set_offline(True)
     add(page, "Written offline")
     add(page, "Also written offline")
-    expect(page.locator("#outbox")).to_contain_text("2 changes are kept here")
+    expect(page.locator("#outbox")).to_contain_text("2 changes are saved on this device")
     window.context.set_offline(False)
     expect(page.locator(".task", has_text="ritten offline")).to_have_count(2)
     expect(page.locator("#outbox")).to_be_hidden()
